@@ -84,8 +84,12 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level), Budget: records[0].Run.Instance.Budget,
 		Steps: groups[0].part(records[0]).Epochs, Seeds: seeds, Seed: first, Speed: speed,
 	}
-	if n := len(records) / seeds; n > 1 {
-		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)
+	several := map[string]bool{} // instances: each compared under every seed, or each seed's own
+	for _, r := range records {
+		several[r.Instance] = true
+	}
+	if n := len(several); n > 1 {
+		rep.Instance, rep.Several = fmt.Sprintf("%s and %d more", rep.Instance, n-1), true
 	}
 	var bounds []float64
 	for _, r := range records {
@@ -102,7 +106,7 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	if len(records) > 1 { // one run has no interval
 		shown = []int{reward}
 	}
-	sum := Summarize(groups, reward, stats.New(first))
+	sum := Summarize(groups, reward)
 	verdicts := []string{sum.Verdict}
 	if slices.ContainsFunc(contenders, Contender.changes) { // what is earned over other epochs has a place, and a verdict, of its own
 		learning := func(i int) bool { return groups[i].Learning }
@@ -139,10 +143,12 @@ func (g *Group) report(r *Row, bounds []float64) result.Row {
 		out.Lo, out.Hi = result.Ptr(m[reward].Lo), result.Ptr(m[reward].Hi)
 	}
 	if g.Than != nil {
-		_, whittle := g.pair(g.Than, reward)
-		out.OfWhittle, out.Diff = mean(earned, whittle.runs), result.Ptr(r.Diff.Value)
+		own, whittle := g.pair(g.Than, reward)
+		share := g.share(own, whittle)
+		out.OfWhittle, out.Diff = result.Ptr(share.Value), result.Ptr(r.Diff.Value)
 		if !r.Diff.Same && g.Name != "whittle" {
 			out.DiffLo, out.DiffHi = result.Ptr(r.Diff.Lo), result.Ptr(r.Diff.Hi)
+			out.OfWhittleLo, out.OfWhittleHi = result.Ptr(share.Lo), result.Ptr(share.Hi)
 		}
 		if floats.Div(earned, whittle.runs); len(earned) > 1 {
 			out.Worst = result.Ptr(slices.Min(earned))

@@ -47,18 +47,17 @@ type Summary struct {
 
 // Summarize estimates the figures of groups. The metric, one of them, is what the groups
 // are compared by.
-func Summarize(groups []Group, metric int, boot *stats.Bootstrap) (s Summary) {
+func Summarize(groups []Group, metric int) (s Summary) {
 	for i, g := range groups {
-		row := Row{Name: g.Name, IQM: boot.IQM(g.Values(metric))}
+		row := Row{Name: g.Name, IQM: stats.EstimateIQM(g.Values(metric))}
 		for j, f := range g.Figures {
 			x, _ := g.pair(&g, j)
-			row.Mean = append(row.Mean, x.mean(boot))
+			row.Mean = append(row.Mean, x.mean())
 			row.Over = row.Over || f.Name == OverBudget && row.Mean[j].Value > 0
 		}
 		if g.Than != nil {
 			x, y := g.pair(g.Than, metric)
-			diff := x.less(y).mean(boot)
-			diff.Value = stats.Mean(x.runs) - stats.Mean(y.runs)
+			diff := x.less(y).mean()
 			row.Diff = &diff
 		}
 		s.Rows, s.Order = append(s.Rows, row), append(s.Order, i)
@@ -138,38 +137,38 @@ func Warnings(rows []Row, shown []int) (all []string) {
 }
 
 // verdict says of groups, the best first, which is the best, or that the best two cannot
-// be told apart; nothing where there are too few runs to tell.
+// be told apart, as the interval of their difference has it; nothing where there are too
+// few runs to tell. That they are the best two of many needs no correction: of policies
+// that earn the same the best two lie closer together than any two (Gutmann and Maymin,
+// 1987; Hung and Fithian, 2019).
 func verdict(ranked []Group, metric int) string {
 	if len(ranked) < 2 {
 		return ""
 	}
 	best, second := ranked[0], ranked[1]
 	x, y := best.pair(&second, metric)
-	diff := x.less(y).free
-	if x.days { // of whole weeks
-		diff = meansOf(diff[:len(diff)/blockDays*blockDays], blockDays)
-	}
+	diff := x.less(y).mean()
 	by := ""
 	if name := best.Figures[metric].Name; name != "" {
 		by = " by " + name
 	}
 	switch {
-	case len(diff) < stats.MinSeeds:
+	case math.IsNaN(diff.Lo):
 		return ""
-	case stats.Distinct(diff, len(ranked)):
+	case diff.Leaves(0):
 		return fmt.Sprintf("The best%s is %s, before %s.", by, best.Name, second.Name)
 	}
 	return fmt.Sprintf("The best two%s, %s and %s, cannot be told apart.", by, best.Name, second.Name)
 }
 
-// blockDays is the length of the blocks that the bootstrap over days draws: a
-// week, since weekdays differ and neighbouring days depend on each other.
+// blockDays is the length of the blocks of days that vary by chance: a week, since
+// weekdays differ and neighbouring days depend on each other.
 const blockDays = 7
 
 // sample is a figure of runs.
 type sample struct {
 	runs []float64
-	// free is what varies by chance and is drawn anew: the runs, under seeds of one
+	// free is what varies by chance: the runs, under seeds of one
 	// instance; the means of the instances where there are several, for seeds of one
 	// share its parameters; the days of a recording, which is the same under every
 	// seed.
@@ -193,17 +192,35 @@ func (g *Group) sample(runs []*Record, figure int) (s sample) {
 	for _, r := range runs {
 		s.runs = append(s.runs, f.Of(r))
 	}
-	s.free = s.runs
 	switch {
 	case len(runs) > 0 && runs[0].Fitted && f.Days != nil:
 		s.free, s.days = make([]float64, len(f.Days(runs[0]))), true
 		for _, r := range runs {
 			floats.AddScaled(s.free, 1/float64(len(runs)), f.Days(r))
 		}
-	case len(runs) > g.Seeds:
-		s.free = meansOf(s.runs, g.Seeds)
+	default:
+		s.free = g.free(s.runs)
 	}
 	return s
+}
+
+// free returns the means of the instances where there are several.
+func (g *Group) free(runs []float64) []float64 {
+	if len(runs) > g.Seeds {
+		return meansOf(runs, g.Seeds)
+	}
+	return runs
+}
+
+// share estimates the mean share that the runs of x have of what those of y earn.
+func (g *Group) share(x, y sample) stats.Estimate {
+	runs := floats.DivTo(make([]float64, len(x.runs)), x.runs, y.runs)
+	if !x.days {
+		return sample{runs: runs, free: g.free(runs)}.mean()
+	}
+	e := stats.EstimateRatio(x.free, y.free, blockDays)
+	e.Value = stats.Mean(runs)
+	return e
 }
 
 // Values returns a figure of the runs that there are.
@@ -218,9 +235,9 @@ func (s sample) less(y sample) sample {
 }
 
 // mean estimates the mean over the runs.
-func (s sample) mean(boot *stats.Bootstrap) (e stats.Estimate) {
-	if e = boot.Mean(s.free); s.days {
-		e = boot.Blocks(s.free, blockDays)
+func (s sample) mean() (e stats.Estimate) {
+	if e = stats.EstimateMean(s.free); s.days {
+		e = stats.EstimateBlocks(s.free, blockDays)
 	} else if len(s.free) < len(s.runs) {
 		e.Warning = strings.Replace(e.Warning, "seeds", "instances", 1)
 	}

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -9,8 +10,8 @@ import (
 
 	"ephemera/baselines/index"
 	"ephemera/env"
+	"ephemera/env/stream"
 	"ephemera/experiments/result"
-	"ephemera/experiments/stats"
 )
 
 func rowOf(r result.Report, policy string) result.Row {
@@ -179,11 +180,11 @@ func TestSummarize(t *testing.T) {
 	}
 	a, b, c := group("a", 3, false), group("b", 1, false), group("c", 2, false)
 	b.Learning, a.Than, c.Records[5] = true, &c, nil
-	s := Summarize([]Group{a, b, c}, 0, stats.New(1))
+	s := Summarize([]Group{a, b, c}, 0)
 	if !slices.Equal(s.Order, []int{1, 2, 0}) || s.Rows[2].Mean[0].N != 5 || s.Rows[0].Diff.Value != 1 || s.Verdict != "The best by lost is c, before a." {
 		t.Errorf("%+v", s)
 	}
-	if s = Summarize([]Group{group("a", 3, true), group("c", 2, true)}, 0, stats.New(1)); s.Verdict != "The best two by lost, c and a, cannot be told apart." {
+	if s = Summarize([]Group{group("a", 3, true), group("c", 2, true)}, 0); s.Verdict != "The best two by lost, c and a, cannot be told apart." {
 		t.Error(s.Verdict)
 	}
 }
@@ -194,5 +195,74 @@ func TestPolicyDrawsBySeed(t *testing.T) {
 	r := recordsOf(t, []Scene{MeanScene(env.Paper(1))}, env.LevelModel, find(t, "q-whittle"), 50, 2)[0].Records
 	if a, b := r[0].Learned.Reward, r[1].Learned.Reward; a == b {
 		t.Errorf("seeds 0 and 1 both earn %v", a)
+	}
+}
+
+// earners returns contenders that earn about as much as each other, over so many seeds:
+// the same world for all, and noise of their own.
+func earners(seed uint64, names []string, seeds int, instance func(k int) string) (all []Contender) {
+	r := stream.New(seed, stream.Test)
+	worlds := make([]float64, seeds)
+	for k := range worlds {
+		worlds[k] = 100 + 10*r.NormFloat64()
+	}
+	for _, name := range names {
+		better := r.NormFloat64()
+		c := Contender{Name: name}
+		for k, world := range worlds {
+			rec := &Record{Instance: instance(k)}
+			rec.Learned.Reward, rec.Learned.Epochs = world+better+r.NormFloat64(), 100
+			c.Records = append(c.Records, rec)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// What the verdict says of Whittle and another stands beside an interval of their
+// difference that says the same, and so does the interval of the share.
+func TestVerdictAgreesWithIntervals(t *testing.T) {
+	names := []string{"whittle", "a", "b", "c", "d", "e"}
+	apart, level := 0, 0
+	for seed := range uint64(300) {
+		rep := Compare(earners(seed, names, 8, func(int) string { return "paper" }), env.LevelModel, 8, 1)
+		verdict := rep.Notes[len(rep.Notes)-1]
+		best, second := rep.Results[0], rep.Results[1]
+		if best.Policy != "whittle" && second.Policy != "whittle" {
+			continue
+		}
+		other := best
+		if best.Policy == "whittle" {
+			other = second
+		}
+		same := strings.Contains(verdict, "cannot be told apart")
+		if same {
+			level++
+		} else {
+			apart++
+		}
+		if zero := *other.DiffLo <= 0 && 0 <= *other.DiffHi; zero != same {
+			t.Errorf("%q beside the difference %v in [%v, %v]", verdict, *other.Diff, *other.DiffLo, *other.DiffHi)
+		}
+		if !(*other.OfWhittleLo < *other.OfWhittle && *other.OfWhittle < *other.OfWhittleHi) {
+			t.Errorf("the share %v is not in [%v, %v]", *other.OfWhittle, *other.OfWhittleLo, *other.OfWhittleHi)
+		}
+	}
+	if apart < 10 || level < 10 {
+		t.Errorf("%d verdicts name a winner, %d do not; want some of both", apart, level)
+	}
+}
+
+// Where each seed has an instance of its own, what is said of them names them all.
+func TestInstanceOfEachSeed(t *testing.T) {
+	all := earners(1, []string{"whittle", "a"}, 5, func(k int) string { return fmt.Sprintf("lognormal/10/%d", k+1) })
+	for _, c := range all {
+		for k, r := range c.Records {
+			r.Bound = result.Ptr(float64(200 + k))
+		}
+	}
+	rep := Compare(all, env.LevelModel, 5, 1)
+	if want := "Instance lognormal/10/1 and 4 more,"; !strings.HasPrefix(rep.Notes[0], want) || !strings.Contains(rep.Notes[0], "202.00 per epoch in the mean") {
+		t.Errorf("%q; want %q and the mean of the bounds", rep.Notes[0], want)
 	}
 }

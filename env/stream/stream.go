@@ -1,7 +1,7 @@
 // Package stream hands out the random streams of the project.
 //
 // Every random draw of a run comes from a stream that is derived from the
-// run's seed and the role that draws: the world, a policy, a bootstrap. Two
+// run's seed and the role that draws: the world, a policy, a family. Two
 // roles never share a stream, so policies that are compared under one seed
 // see the same world, however much each of them draws.
 //
@@ -15,11 +15,11 @@ import "golang.org/x/exp/rand"
 
 // Roles are the first element of a stream's path.
 const (
-	World     uint64 = 1 + iota // arrivals and marks
-	Policy                      // exploration and randomised choices
-	Bootstrap                   // resampling of results
-	Family                      // random instances
-	Test                        // draws of tests
+	World  uint64 = 1 + iota // arrivals and marks
+	Policy                   // exploration and randomised choices
+	_                        // of a role that is gone; streams of the others stay
+	Family                   // random instances
+	Test                     // draws of tests
 )
 
 // Rand draws from a PCG stream. It holds a *rand.Rand of x/exp, and it is a

@@ -49,7 +49,7 @@ const (
 // are single runs. One more run beside n that were measured, with mean m and
 // standard deviation s, is m + s√(1 + 1/n) t, with t of Student's distribution
 // with n − 1 degrees of freedom.
-func (f *figure) assess(r reading, s []float64, boot *stats.Bootstrap) attempt {
+func (f *figure) assess(r reading, s []float64) attempt {
 	lo, hi := f.Accepted[0], f.Accepted[1]
 	a := attempt{Reading: r.Key, Text: r.Text, Excluded: r.outside}
 	a.Measured = stats.Mean(s)
@@ -60,10 +60,8 @@ func (f *figure) assess(r reading, s []float64, boot *stats.Bootstrap) attempt {
 		if half > widest*math.Abs(lo+hi)/2 {
 			a.Excluded = scatter
 		}
-		if boot != nil {
-			e := boot.Mean(s)
-			a.Lo, a.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
-		}
+		e := stats.EstimateMean(s)
+		a.Lo, a.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
 	}
 	if d := math.Max(lo-a.Measured, a.Measured-hi); d > 0 {
 		a.off = d / a.scale // infinite where nothing is drawn

@@ -25,7 +25,6 @@ import (
 
 	"ephemera/experiments"
 	"ephemera/experiments/result"
-	"ephemera/experiments/stats"
 )
 
 // DefaultSeeds are enough for the verdicts not to turn on the first seed.
@@ -98,17 +97,16 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	fillIn(figures, s)
 	rep := &Report{Seeds: o.Seeds, Seed: o.Seed, Steps: o.Steps}
-	boot := stats.New(o.Seed)
 	for _, f := range figures {
-		rep.Rows = append(rep.Rows, f.row(s, boot))
+		rep.Rows = append(rep.Rows, f.row(s))
 	}
 	return rep, nil
 }
 
 // row judges a figure.
-func (f *figure) row(s samples, boot *stats.Bootstrap) Row {
+func (f *figure) row(s samples) Row {
 	for _, r := range f.readings {
-		f.Tried = append(f.Tried, f.assess(r, s[r.Key], boot))
+		f.Tried = append(f.Tried, f.assess(r, s[r.Key]))
 	}
 	verdict, chosen, p, reason := f.judge(f.Tried)
 	if f.Wide != "" {

@@ -327,7 +327,7 @@ func TestVerdicts(t *testing.T) {
 			s[r.Key] = x
 			c.f.readings = append(c.f.readings, r)
 		}
-		row := c.f.row(s, nil)
+		row := c.f.row(s)
 		name := fmt.Sprint(c.chosen)
 		if c.chosen == 0 {
 			name = "printed"
@@ -347,7 +347,7 @@ func TestChance(t *testing.T) {
 	f := &figure{Row: Row{Accepted: [2]float64{99.95, 100.05}}}
 	var all []attempt
 	for i, mean := range []float64{101.5, 103, 98, 97.9, 140} {
-		all = append(all, f.assess(reading{Key: fmt.Sprint(i)}, seeds(mean), nil))
+		all = append(all, f.assess(reading{Key: fmt.Sprint(i)}, seeds(mean)))
 	}
 	a := all[0]
 	r := stream.New(7)
@@ -394,7 +394,7 @@ func TestTied(t *testing.T) {
 				continue
 			}
 			found++
-			if row := f.row(s, nil); row.Verdict != c.want || (c.want == byReading) != (row.Reading == "per-epoch/slides-clipped") {
+			if row := f.row(s); row.Verdict != c.want || (c.want == byReading) != (row.Reading == "per-epoch/slides-clipped") {
 				t.Errorf("%s where the policy earns %v with Poisson arrivals: %s by %s, want %s", f.ID, c.poisson, row.Verdict, row.Reading, c.want)
 			}
 		}

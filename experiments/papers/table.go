@@ -155,7 +155,7 @@ func fillIn(figures []*figure, s samples) {
 		}
 		to := figures[slices.IndexFunc(figures, func(g *figure) bool { return g.ID == f.Tied })]
 		for k := range f.readings {
-			if r := &f.readings[k]; r.plain != "" && to.assess(reading{}, s[r.plain], nil).P < accepted {
+			if r := &f.readings[k]; r.plain != "" && to.assess(reading{}, s[r.plain]).P < accepted {
 				r.outside = untied
 			}
 		}

@@ -49,6 +49,9 @@ func (f Figure) SVG() ([]byte, error) {
 	g.Horizontal = g.Vertical
 	p.Add(g)
 	for _, s := range f.Series {
+		f.addBands(p, &s) // which lie below all lines
+	}
+	for _, s := range f.Series {
 		if sign := f.add(p, &s); s.Name != "" {
 			legend.Add(s.Name, sign)
 		}
@@ -137,7 +140,35 @@ func (a *Axis) limit(to *plot.Axis) {
 	}
 }
 
-// add draws a series, and returns what stands for it in the legend.
+// placed returns the stretches of a series as they stand on the axes.
+func (f *Figure) placed(s *Series) []stretch {
+	all := f.stretches(s)
+	for _, r := range all {
+		for _, at := range []plotter.XYs{r.at, r.lo, r.hi} {
+			for k := range at {
+				at[k] = plotter.XY{X: f.X.place(at[k].X), Y: f.Y.place(at[k].Y)}
+			}
+		}
+	}
+	return all
+}
+
+// addBands draws the intervals of a line.
+func (f *Figure) addBands(p *plot.Plot, s *Series) {
+	if s.Kind == Points || len(s.Lo) == 0 {
+		return
+	}
+	colour := colourOf(s.Style)
+	for _, r := range f.placed(s) {
+		if len(r.at) > 1 {
+			slices.Reverse(r.hi)
+			band := append(r.lo, r.hi...)
+			p.Add(&plotter.Polygon{XYs: []plotter.XYs{band}, Color: color.NRGBA{colour.R, colour.G, colour.B, 50}})
+		}
+	}
+}
+
+// add draws a series but for its bands, and returns what stands for it in the legend.
 func (f *Figure) add(p *plot.Plot, s *Series) (sign plot.Thumbnailer) {
 	colour := colourOf(s.Style)
 	line := plotter.Line{LineStyle: draw.LineStyle{Color: colour, Width: vg.Points(1.4)}}
@@ -146,22 +177,13 @@ func (f *Figure) add(p *plot.Plot, s *Series) (sign plot.Thumbnailer) {
 	}
 	shape := shapes[max(0, s.Style/len(colours))%len(shapes)]
 	points := plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: colour, Radius: vg.Points(3), Shape: shape}}
-	for _, r := range f.stretches(s) {
-		for _, at := range []plotter.XYs{r.at, r.lo, r.hi} {
-			for k := range at {
-				at[k] = plotter.XY{X: f.X.place(at[k].X), Y: f.Y.place(at[k].Y)}
-			}
-		}
+	for _, r := range f.placed(s) {
 		if s.Kind == Points || len(r.at) == 1 {
 			for k := range r.at {
 				p.Add(&plotter.Line{XYs: plotter.XYs{r.lo[k], r.hi[k]}, LineStyle: draw.LineStyle{Color: colour, Width: vg.Points(1.2)}})
 			}
 			points.XYs = append(points.XYs, r.at...)
 			continue
-		}
-		if len(s.Lo) > 0 {
-			slices.Reverse(r.hi)
-			p.Add(&plotter.Polygon{XYs: []plotter.XYs{append(r.lo, r.hi...)}, Color: color.NRGBA{colour.R, colour.G, colour.B, 50}})
 		}
 		l := line
 		l.XYs = r.at

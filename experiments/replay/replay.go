@@ -291,7 +291,7 @@ func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 	m := measure(a.Log, crawls, w, a.HalfLife, a.Shows)
 	epochs := slices.Repeat([]float64{day / w.length}, len(m.days)) // of each day
-	interval := stats.New(a.Seed).RatioBlocks(m.days, epochs, block)
+	interval := stats.EstimateRatio(m.days, epochs, block)
 	epoch := w.length / 3600 // hours
 	return schedule{measures: m, Row: result.Row{
 		Policy: policy, Reward: m.Interest * epoch, Lo: result.Ptr(interval.Lo), Hi: result.Ptr(interval.Hi), Crawls: m.crawls * epoch,
@@ -309,7 +309,7 @@ func (a *Answer) conclude() {
 		r := &a.SecondHalf[k]
 		r.OfNow = result.Ptr(r.Interest / a.SecondHalf[0].Interest)
 	}
-	a.Gain = stats.New(a.Seed).RatioBlocks(learning.days, now.days, block) // not finite where there are too few days
+	a.Gain = stats.EstimateRatio(learning.days, now.days, block) // not finite where there are too few days
 	a.Gain.Value = learning.Interest/now.Interest - 1
 	a.Gain.Lo, a.Gain.Hi = a.Gain.Lo-1, a.Gain.Hi-1
 

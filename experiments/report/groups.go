@@ -31,7 +31,6 @@ func (g group) series(f *plot.Figure) *plot.Series {
 // there is none.
 func drawCurves(f plot.Figure, groups []group, value func(r *experiments.Record, k int) *float64) plot.Figure {
 	f.X.Log = true
-	boot := stats.New(1) // equal records give equal intervals
 	for _, g := range groups {
 		at := map[int][]float64{}
 		for _, r := range g.records {
@@ -43,7 +42,7 @@ func drawCurves(f plot.Figure, groups []group, value func(r *experiments.Record,
 		}
 		s := g.series(&f)
 		for _, epoch := range slices.Sorted(maps.Keys(at)) {
-			e := boot.Mean(at[epoch])
+			e := stats.EstimateMean(at[epoch])
 			s.AddWithin(float64(epoch), e.Value, e.Lo, e.Hi)
 		}
 	}

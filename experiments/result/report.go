@@ -19,6 +19,10 @@ type Report struct {
 	Bound     *float64 `json:"bound"`     // interest per epoch that no policy exceeds; nil where none is known
 	Results   []Row    `json:"results"`
 
+	// Several says that there are several instances, of which Instance names the first
+	// and Bound is the mean.
+	Several bool `json:"-"`
+
 	// Speed is how many epochs the learner learned from in a second, 0 where that was
 	// not measured now.
 	Speed float64 `json:"-"`
@@ -32,15 +36,18 @@ type Report struct {
 // Row is one policy's figures.
 type Row struct {
 	Policy    string   `json:"policy"`
-	Epochs    int      `json:"epochs"`      // over which it was measured
-	Reward    float64  `json:"reward"`      // interest per epoch
-	Lo        *float64 `json:"lo"`          // 95 % interval, over seeds, instances or weeks; nil where there are too few
-	Hi        *float64 `json:"hi"`          //
-	Crawls    float64  `json:"crawls"`      // per epoch
-	OfWhittle *float64 `json:"of_whittle"`  // ratio
-	OfBound   *float64 `json:"of_bound"`    // ratio; nil where no bound is known
-	Over      float64  `json:"over_budget"` // share of epochs whose crawls cost more than the budget
-	Overrun   float64  `json:"overrun"`     // mean cost above the budget over all epochs, budget units
+	Epochs    int      `json:"epochs"`     // over which it was measured
+	Reward    float64  `json:"reward"`     // interest per epoch
+	Lo        *float64 `json:"lo"`         // 95 % interval, over seeds, instances or weeks; nil where there are too few
+	Hi        *float64 `json:"hi"`         //
+	Crawls    float64  `json:"crawls"`     // per epoch
+	OfWhittle *float64 `json:"of_whittle"` // ratio
+	// 95 % interval of OfWhittle; nil where there is none.
+	OfWhittleLo *float64 `json:"of_whittle_lo"`
+	OfWhittleHi *float64 `json:"of_whittle_hi"`
+	OfBound     *float64 `json:"of_bound"`    // ratio; nil where no bound is known
+	Over        float64  `json:"over_budget"` // share of epochs whose crawls cost more than the budget
+	Overrun     float64  `json:"overrun"`     // mean cost above the budget over all epochs, budget units
 
 	// A comparison over seeds, instances or days fills these.
 	Diff   *float64 `json:"diff"` // reward less Whittle's under the same seeds
@@ -79,7 +86,11 @@ func (r *Report) Sentence() string {
 	}
 	line += fmt.Sprintf(", knowledge %s, budget %v, %s, %s from %d", r.Knowledge, r.Budget, Count(r.Steps, "epoch"), Count(r.Seeds, "seed"), r.Seed)
 	if r.Bound != nil {
-		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch", Figure(*r.Bound))
+		mean := ""
+		if r.Several {
+			mean = " in the mean"
+		}
+		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch%s", Figure(*r.Bound), mean)
 	}
 	return line + "."
 }
@@ -88,16 +99,16 @@ func (r *Report) Sentence() string {
 func (r *Report) Document() Document {
 	return Document{
 		Value: r, Rows: r.rows(), Table: r.Table(), Notes: r.Notes, More: r.More,
-		First: []string{"policy", "reward", "95 % interval", "less Whittle", "its interval", "% of Whittle", "crawls/epoch", "% over budget", "% of bound"},
+		First: []string{"policy", "reward", "95 % interval", "% of Whittle", "share's interval", "crawls/epoch", "% over budget", "less Whittle", "its interval", "% of bound"},
 	}
 }
 
 // rows is the table of CSV.
 func (r *Report) rows() *Table {
-	t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst", "epochs"}}
+	t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst", "epochs", "of_whittle_lo", "of_whittle_hi"}}
 	for _, x := range r.Results {
 		t.Add(r.Instance, r.Algorithm, r.Knowledge, r.Budget, r.Steps, r.Seeds, r.Seed, x.Policy,
-			x.Reward, x.Lo, x.Hi, x.Crawls, x.OfWhittle, x.OfBound, x.Over, x.Overrun, x.Diff, x.DiffLo, x.DiffHi, x.Worst, x.Epochs)
+			x.Reward, x.Lo, x.Hi, x.Crawls, x.OfWhittle, x.OfBound, x.Over, x.Overrun, x.Diff, x.DiffLo, x.DiffHi, x.Worst, x.Epochs, x.OfWhittleLo, x.OfWhittleHi)
 	}
 	return t
 }
@@ -118,6 +129,12 @@ func (r *Report) Table() *Table {
 		{"its interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }},
 		{"crawls/epoch", func(r Row) string { return fmt.Sprintf("%.3f", r.Crawls) }},
 		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percentOf) }},
+		{"share's interval", func(r Row) string {
+			if r.OfWhittleLo == nil || r.OfWhittleHi == nil {
+				return ""
+			}
+			return percentOf(*r.OfWhittleLo) + " to " + percentOf(*r.OfWhittleHi)
+		}},
 		{"worst %", func(r Row) string { return Optional(r.Worst, percentOf) }},
 		{"% of bound", func(r Row) string { return Optional(r.OfBound, percentOf) }},
 		{"regret", func(r Row) string { return Optional(r.Regret, Figure) }},

@@ -12,7 +12,7 @@ func sample() *Report {
 		Instance: "paper", Algorithm: "lspe", Knowledge: "model", Budget: 1, Steps: 10, Seeds: 2, Seed: 3,
 		Bound: Ptr(200),
 		Results: []Row{
-			{Policy: "learned", Reward: 90, Lo: Ptr(80), Hi: Ptr(95), Crawls: 1.25, Over: .25, Overrun: .5, OfWhittle: Ptr(.5), OfBound: Ptr(.45), Diff: Ptr(-90), DiffLo: Ptr(-91), DiffHi: Ptr(-89), Worst: Ptr(.4)},
+			{Policy: "learned", Reward: 90, Lo: Ptr(80), Hi: Ptr(95), Crawls: 1.25, Over: .25, Overrun: .5, OfWhittle: Ptr(.5), OfWhittleLo: Ptr(.45), OfWhittleHi: Ptr(.55), OfBound: Ptr(.45), Diff: Ptr(-90), DiffLo: Ptr(-91), DiffHi: Ptr(-89), Worst: Ptr(.4)},
 			{Policy: "whittle", Reward: 180, Crawls: 1, OfWhittle: Ptr(1), OfBound: Ptr(.9)},
 		},
 		Notes: []string{"A <sentence>."},
@@ -32,27 +32,27 @@ func print(t *testing.T, r *Report, f Format) string {
 // Every figure stands under its heading, in machine output in full digits.
 func TestForms(t *testing.T) {
 	for f, want := range map[Format]string{
-		Text: ` policy     reward   95 % interval  less Whittle      its interval  crawls/epoch  % of Whittle  worst %  % over budget
+		Text: ` policy     reward   95 % interval  less Whittle  crawls/epoch  % of Whittle  share's interval  worst %  % over budget
 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- learned *   90.00  80.00 to 95.00        -90.00  -91.00 to -89.00         1.250         50.00    40.00          25.00
- whittle    180.00                                                         1.000        100.00                    0.00
+ learned *   90.00  80.00 to 95.00        -90.00         1.250         50.00    45.00 to 55.00    40.00          25.00
+ whittle    180.00                                       1.000        100.00                                      0.00
 
 A <sentence>.
 
-Left out for want of room: % of bound, mean overrun; -format markdown has them.
+Left out for want of room: its interval, % of bound, mean overrun; -format markdown has them.
 `,
-		Markdown: `| policy    | reward |  95 % interval | less Whittle |     its interval | crawls/epoch | % of Whittle | worst % | % of bound | % over budget | mean overrun |
-|:----------|-------:|---------------:|-------------:|-----------------:|-------------:|-------------:|--------:|-----------:|--------------:|-------------:|
-| learned * |  90.00 | 80.00 to 95.00 |       -90.00 | -91.00 to -89.00 |        1.250 |        50.00 |   40.00 |      45.00 |         25.00 |        0.500 |
-| whittle   | 180.00 |                |              |                  |        1.000 |       100.00 |         |      90.00 |          0.00 |        0.000 |
+		Markdown: `| policy    | reward |  95 % interval | less Whittle |     its interval | crawls/epoch | % of Whittle | share's interval | worst % | % of bound | % over budget | mean overrun |
+|:----------|-------:|---------------:|-------------:|-----------------:|-------------:|-------------:|-----------------:|--------:|-----------:|--------------:|-------------:|
+| learned * |  90.00 | 80.00 to 95.00 |       -90.00 | -91.00 to -89.00 |        1.250 |        50.00 |   45.00 to 55.00 |   40.00 |      45.00 |         25.00 |        0.500 |
+| whittle   | 180.00 |                |              |                  |        1.000 |       100.00 |                  |         |      90.00 |          0.00 |        0.000 |
 
 A <sentence>.
 `,
-		CSV: `instance,algorithm,knowledge,budget,steps,seeds,seed,policy,reward,lo,hi,crawls,of_whittle,of_bound,over_budget,overrun,diff,diff_lo,diff_hi,worst,epochs
-paper,lspe,model,1,10,2,3,learned,90,80,95,1.25,0.5,0.45,0.25,0.5,-90,-91,-89,0.4,0
-paper,lspe,model,1,10,2,3,whittle,180,,,1,1,0.9,0,0,,,,,0
+		CSV: `instance,algorithm,knowledge,budget,steps,seeds,seed,policy,reward,lo,hi,crawls,of_whittle,of_bound,over_budget,overrun,diff,diff_lo,diff_hi,worst,epochs,of_whittle_lo,of_whittle_hi
+paper,lspe,model,1,10,2,3,learned,90,80,95,1.25,0.5,0.45,0.25,0.5,-90,-91,-89,0.4,0,0.45,0.55
+paper,lspe,model,1,10,2,3,whittle,180,,,1,1,0.9,0,0,,,,,0,,
 `,
-		JSON: `{"instance":"paper","algorithm":"lspe","knowledge":"model","budget":1,"steps":10,"seeds":2,"seed":3,"bound":200,"results":[{"policy":"learned","epochs":0,"reward":90,"lo":80,"hi":95,"crawls":1.25,"of_whittle":0.5,"of_bound":0.45,"over_budget":0.25,"overrun":0.5,"diff":-90,"diff_lo":-91,"diff_hi":-89,"worst":0.4},{"policy":"whittle","epochs":0,"reward":180,"lo":null,"hi":null,"crawls":1,"of_whittle":1,"of_bound":0.9,"over_budget":0,"overrun":0,"diff":null,"diff_lo":null,"diff_hi":null,"worst":null}]}`,
+		JSON: `{"instance":"paper","algorithm":"lspe","knowledge":"model","budget":1,"steps":10,"seeds":2,"seed":3,"bound":200,"results":[{"policy":"learned","epochs":0,"reward":90,"lo":80,"hi":95,"crawls":1.25,"of_whittle":0.5,"of_whittle_lo":0.45,"of_whittle_hi":0.55,"of_bound":0.45,"over_budget":0.25,"overrun":0.5,"diff":-90,"diff_lo":-91,"diff_hi":-89,"worst":0.4},{"policy":"whittle","epochs":0,"reward":180,"lo":null,"hi":null,"crawls":1,"of_whittle":1,"of_whittle_lo":null,"of_whittle_hi":null,"of_bound":0.9,"over_budget":0,"overrun":0,"diff":null,"diff_lo":null,"diff_hi":null,"worst":null}]}`,
 	} {
 		got := print(t, sample(), f)
 		if f == JSON {

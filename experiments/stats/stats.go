@@ -2,10 +2,11 @@
 // their interval, their sample size and their warnings.
 //
 // Aggregates are over seeds only: one value per seed goes in, never the epochs
-// of one run. Intervals are percentile bootstrap intervals, as Agarwal et al.,
-// "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS
-// 2021, recommend; resampling draws from streams of env/stream, so that equal input
-// gives equal bytes.
+// of one run. Means, interquartile means, performance profiles and paired
+// differences are those that Agarwal et al., "Deep reinforcement learning at the edge
+// of the statistical precipice", NeurIPS 2021, recommend. The intervals are
+// Student's: of five seeds a percentile bootstrap interval that claims 95 % covers
+// the mean in 84 cases of 100, Student's in 95. Equal input gives equal bytes.
 package stats
 
 import (
@@ -16,7 +17,6 @@ import (
 	"strconv"
 	"strings"
 
-	"ephemera/env/stream"
 	"ephemera/experiments/result"
 )
 
@@ -86,67 +86,14 @@ func iqm(sorted []float64) float64 {
 	return Mean(sorted[k : len(sorted)-k])
 }
 
-// quantile returns the q-quantile of sorted values, linear between neighbours; q is
-// below 1.
-func quantile(sorted []float64, q float64) float64 {
-	p := q * float64(len(sorted)-1)
-	i := int(p)
-	return sorted[i] + (p-float64(i))*(sorted[i+1]-sorted[i])
-}
-
-const resamples = 2000
-
-// Bootstrap makes intervals. Its zero value is not usable; see New.
-type Bootstrap struct {
-	seed uint64
-	// table[n] holds the resamples of n values as sorted positions. Every
-	// aggregate of n values uses the same ones: intervals that are compared
-	// see the same draws, and large sweeps draw once.
-	table map[int][]int32
-}
-
-// New returns a bootstrap of 95 % intervals from 2000 resamples.
-func New(seed uint64) *Bootstrap { return &Bootstrap{seed: seed, table: map[int][]int32{}} }
-
-// positions returns the resamples of n values, each as n sorted positions. A
-// sorted sample read at sorted positions is sorted, which the IQM needs.
-func (b *Bootstrap) positions(n int) []int32 {
-	if t, ok := b.table[n]; ok {
-		return t
-	}
-	t := make([]int32, resamples*n)
-	rng := stream.New(b.seed, stream.Bootstrap, uint64(n))
-	for r := range resamples {
-		row := t[r*n : (r+1)*n]
-		for k := range row {
-			row[k] = int32(rng.Intn(n))
-		}
-		slices.Sort(row)
-	}
-	b.table[n] = t
-	return t
-}
-
-// interval fills Lo and Hi from the resampled statistic.
-func (e *Estimate) interval(next func() float64) {
-	dist := make([]float64, resamples)
-	for r := range dist {
-		dist[r] = next()
-	}
-	slices.Sort(dist)
-	level := 0.95
-	tail := (1 - level) / 2
-	e.Lo, e.Hi = quantile(dist, tail), quantile(dist, 1-tail)
-}
-
-// estimate resamples one value per seed. What is not finite has no place in an
-// order, so that no aggregate of it is honest.
-func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) Estimate {
-	s := slices.Sorted(slices.Values(x))
-	n := len(s)
-	e := Estimate{Value: stat(s), Lo: math.NaN(), Hi: math.NaN(), N: n}
+// estimate begins an aggregate of one value per seed, and reports whether there are
+// values enough for an interval, all of them finite. What is not finite has no place in
+// an order, so that no aggregate of it is honest.
+func estimate(x []float64, value float64) (e Estimate, ok bool) {
+	n := len(x)
+	e = Estimate{Value: value, Lo: math.NaN(), Hi: math.NaN(), N: n}
 	odd := 0
-	for _, v := range s {
+	for _, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			odd++
 		}
@@ -160,28 +107,76 @@ func (b *Bootstrap) estimate(x []float64, stat func(sorted []float64) float64) E
 	case n < MinSeeds:
 		e.Warning = fmt.Sprintf("need at least %d seeds for an interval", MinSeeds)
 	default:
-		left, sample := b.positions(n), make([]float64, n)
-		e.interval(func() float64 {
-			for k, p := range left[:n] {
-				sample[k] = s[p]
-			}
-			left = left[n:]
-			return stat(sample)
-		})
-		e.Same = s[0] == s[n-1]
+		e.Same = slices.Min(x) == slices.Max(x)
+		return e, true
+	}
+	return e, false
+}
+
+// within sets the interval: the value ± t times its standard error, with t the
+// quantile of Student's distribution.
+func (e *Estimate) within(standardError float64, freedom int) {
+	half := studentQuantile(freedom) * standardError
+	e.Lo, e.Hi = e.Value-half, e.Value+half
+}
+
+// Leaves reports whether the interval leaves out a value; where nothing random differs,
+// whether the value is another.
+func (e Estimate) Leaves(v float64) bool {
+	if e.Same {
+		return e.Value != v
+	}
+	return e.Lo > v || e.Hi < v
+}
+
+// EstimateMean estimates the mean of one value per seed:
+//
+//	m ± t s/√n,   t with n − 1 degrees of freedom.
+func EstimateMean(x []float64) Estimate {
+	e, ok := estimate(x, Mean(x))
+	if ok {
+		n := len(x)
+		e.within(math.Sqrt(squares(x)/float64(n-1)/float64(n)), n-1)
 	}
 	return e
 }
 
-// Mean estimates the mean of one value per seed.
-func (b *Bootstrap) Mean(x []float64) Estimate { return b.estimate(x, Mean) }
+// squares returns Σ(x − m)².
+func squares(x []float64) (sum float64) {
+	m := Mean(x)
+	for _, v := range x {
+		sum += (v - m) * (v - m)
+	}
+	return sum
+}
 
-// IQM estimates the interquartile mean of one value per seed.
-func (b *Bootstrap) IQM(x []float64) Estimate { return b.estimate(x, iqm) }
+// EstimateIQM estimates the interquartile mean of one value per seed. Its interval is
+// that of a trimmed mean (Tukey and McLaughlin, 1963): with g = ⌊n/4⌋ values dropped at
+// each end, h = n − 2g left, and W the sum of squares of the sample in which the
+// dropped values are replaced by the outermost ones that are left,
+//
+//	m ± t √(W/(h(h − 1))),   t with h − 1 degrees of freedom.
+func EstimateIQM(x []float64) Estimate {
+	s := slices.Sorted(slices.Values(x))
+	e, ok := estimate(s, iqm(s))
+	if ok {
+		n, g := len(s), len(s)/4
+		for k := range g {
+			s[k], s[n-1-k] = s[g], s[n-1-g]
+		}
+		h := n - 2*g
+		e.within(math.Sqrt(squares(s)/float64(h*(h-1))), h-1)
+	}
+	return e
+}
 
 // Profile returns the performance profile: for each score τ, the share of runs that
-// earn more than τ. A run whose value is NaN is above no score.
-func (b *Bootstrap) Profile(x, taus []float64) []Estimate {
+// earn more than τ. A run whose value is NaN is above no score. The interval of a share
+// p of n runs is Wilson's (1927), with z = 1.96:
+//
+//	[p + z²/2n ± z√(p(1 − p)/n + z²/4n²)]/(1 + z²/n).
+func Profile(x, taus []float64) []Estimate {
+	const z = 1.959963984540054
 	shares := make([]Estimate, len(taus))
 	for k, tau := range taus {
 		above := make([]float64, len(x))
@@ -190,46 +185,55 @@ func (b *Bootstrap) Profile(x, taus []float64) []Estimate {
 				above[i] = 1
 			}
 		}
-		shares[k] = b.Mean(above)
+		e, ok := estimate(above, Mean(above))
+		if ok {
+			n, p := float64(e.N), e.Value
+			middle, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+			e.Lo, e.Hi = max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
+		}
+		shares[k] = e
 	}
 	return shares
 }
 
-// RatioBlocks estimates Σ num / Σ den of two series over the same days, such as
-// what a policy earned over what the reference earned. Neighbouring days depend
-// on each other, so whole blocks of consecutive days are resampled (the circular
-// block bootstrap of Politis and Romano, 1992, in which every day is in as many
-// blocks), of both series together. N is the number of days; the interval needs
-// at least [MinSeeds] blocks. It panics unless there are as many days in both.
-func (b *Bootstrap) RatioBlocks(num, den []float64, length int) Estimate {
+// EstimateRatio estimates r = Σ num / Σ den of two series over the same days, such as
+// what a policy earned over what the reference earned. Neighbouring days depend on
+// each other, so what varies are blocks of so many consecutive days, the last of them
+// up to twice as long (batch means: Schmeiser, 1982). With y and x the sums of num and
+// den over k blocks (Cochran, 1977, section 6.4):
+//
+//	r ± t √(Σ(y − rx)² k/(k − 1))/Σx,   t with k − 1 degrees of freedom.
+//
+// N is the number of days; the interval needs at least [MinSeeds] blocks. It panics
+// unless there are as many days in both.
+func EstimateRatio(num, den []float64, length int) Estimate {
 	n := len(num)
 	if len(den) != n {
 		panic(fmt.Sprintf("stats: %d days against %d; pairs need as many", n, len(den)))
 	}
 	e := Estimate{Value: sum(num) / sum(den), Lo: math.NaN(), Hi: math.NaN(), N: n}
-	if blocks := n / length; blocks < MinSeeds {
+	blocks := n / length
+	if blocks < MinSeeds {
 		e.Warning = fmt.Sprintf("need at least %d blocks for an interval; %d days give %d of %d", MinSeeds, n, blocks, length)
 		return e
 	}
-	rng := stream.New(b.seed, stream.Bootstrap, 3<<32, uint64(n), uint64(length))
-	e.interval(func() float64 {
-		var sn, sd float64
-		for left := n; left > 0; left -= length {
-			at := rng.Intn(n)
-			for k := range min(length, left) {
-				sn += num[(at+k)%n]
-				sd += den[(at+k)%n]
-			}
+	var off float64
+	for k := range blocks {
+		from, to := k*length, (k+1)*length
+		if k == blocks-1 {
+			to = n
 		}
-		return sn / sd
-	})
+		d := sum(num[from:to]) - e.Value*sum(den[from:to])
+		off += d * d
+	}
+	e.within(math.Sqrt(off*float64(blocks)/float64(blocks-1))/math.Abs(sum(den)), blocks-1)
 	return e
 }
 
-// Blocks estimates the mean of a series, such as the interest earned on each
-// day of a recording, as RatioBlocks does.
-func (b *Bootstrap) Blocks(x []float64, length int) Estimate {
-	return b.RatioBlocks(x, slices.Repeat([]float64{1}, len(x)), length)
+// EstimateBlocks estimates the mean of a series, such as the interest earned on each
+// day of a recording, as EstimateRatio does.
+func EstimateBlocks(x []float64, length int) Estimate {
+	return EstimateRatio(x, slices.Repeat([]float64{1}, len(x)), length)
 }
 
 // MarshalJSON implements json.Marshaler: null where there is no finite value.
@@ -252,30 +256,18 @@ func (e *Estimate) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Distinct reports whether the mean of the best can be told from that of the second
-// at the level of 5 %: whether the interval of their mean difference leaves out 0.
-// There is one difference per seed; of days of a recording one per week. They are the
-// best two of m rows, a choice among m(m−1)/2 pairs, by which the level is divided
-// (Bonferroni).
-//
-// The interval is Student's, which holds its level at small levels and few seeds,
-// where a percentile bootstrap leaves out 0 as soon as all differences have one
-// sign. Fewer than [MinSeeds] values are never distinct. Differences that are all
-// the same and not 0 always are: nothing random differs.
-func Distinct(d []float64, m int) bool {
-	n := float64(len(d))
-	if n < MinSeeds {
-		return false
+// studentQuantile returns t with P(|T| ≤ t) = .95 under Student's distribution with ν
+// degrees of freedom, to the last digits.
+func studentQuantile(nu int) float64 {
+	lo, hi := 1.9, 13. // of ν = ∞ and ν = 1
+	for hi-lo > 1e-13 {
+		if t := (lo + hi) / 2; studentTails(t, nu) > .05 {
+			lo = t
+		} else {
+			hi = t
+		}
 	}
-	mean, squares := Mean(d), 0.0
-	for _, v := range d {
-		squares += (v - mean) * (v - mean)
-	}
-	if mean == 0 || math.IsNaN(squares) {
-		return false
-	}
-	pairs := float64(m) * float64(m-1) / 2
-	return studentTails(mean/math.Sqrt(squares/(n-1)/n), len(d)-1)*pairs < 0.05
+	return hi
 }
 
 // studentTails returns the probability that |T| > |t| under Student's distribution

@@ -127,14 +127,10 @@ type Row struct {
 
 const profileScores = 61
 
-// bootSeed seeds the intervals: a constant, so that equal records give equal
-// files.
-const bootSeed = 1
-
 // summarize fills the cells of the summary from the records, nil where a run is
 // missing.
 func (s *Summary) summarize(c *Config, records []*experiments.Record) {
-	n, metric, boot := c.Seeds, s.Column(s.Metric), stats.New(bootSeed)
+	n, metric := c.Seeds, s.Column(s.Metric)
 	groups := make([]experiments.Group, len(c.Cells))
 	reference := slices.IndexFunc(c.Cells, func(x Cell) bool { return x.ID == c.Reference })
 	same := true // all cells solve one problem
@@ -146,10 +142,10 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 			groups[i].Than = &groups[reference]
 		}
 	}
-	sum := experiments.Summarize(groups, metric, boot)
+	sum := experiments.Summarize(groups, metric)
 	s.Scores, s.Told = scale(groups, metric), sum.Notes
 	for i, cell := range c.Cells {
-		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, boot.Profile(groups[i].Values(metric), s.Scores)}
+		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, stats.Profile(groups[i].Values(metric), s.Scores)}
 		for _, key := range c.Axes {
 			if v := cell.value(key); v != nil {
 				row.Settings[key] = v
@@ -203,7 +199,7 @@ func (s *Summary) Document() result.Document {
 
 // Sentence says what was run.
 func (s *Summary) Sentence() string {
-	return fmt.Sprintf("%s: %s, %s. Means over seeds with 95 %% bootstrap intervals; differences pair the runs of one seed.",
+	return fmt.Sprintf("%s: %s, %s. Means over seeds with 95 %% intervals; differences pair the runs of one seed.",
 		result.Count(s.Runs, "run"), result.Count(len(s.Cells), "cell"), result.Count(s.Seeds, "seed"))
 }
 

@@ -136,13 +136,20 @@
     const fullY = range(f.y, shown.flatMap(s => [s.y, across ? [] : s.lo || [], across ? [] : s.hi || []].flat()), .04);
     const xs = [...new Set([...fullX, ...lines.flatMap(s => s.x)])].filter(x => x >= fullX[0] && x <= fullX[1]).sort((a, b) => a - b);
     const rows = [xs], series = [{}], bands = [];
+    const of = (s, list) => {
+      const at = new Map(s.x.map((x, k) => [x, k]));
+      return xs.map(x => at.has(x) ? (list ? list[at.get(x)] : null) : undefined);
+    };
+    for (const s of lines.filter(s => s.lo)) { // bands lie below all lines
+      bands.push({ series: [rows.length + 1, rows.length], fill: faint(s.style) });
+      for (const list of [s.lo, s.hi]) {
+        rows.push(of(s, list));
+        series.push({ stroke: "transparent", width: 0, points: { show: false } });
+      }
+    }
     for (const s of lines) {
-      const at = new Map(s.x.map((x, k) => [x, k])), k = rows.length;
-      const of = list => xs.map(x => at.has(x) ? (list ? list[at.get(x)] : null) : undefined);
-      rows.push(of(s.y), of(s.lo), of(s.hi));
+      rows.push(of(s, s.y));
       series.push({ stroke: colour(s.style), width: 2, dash: look(s.style).dash || [], points: { show: s.x.length === 1, size: 7 } });
-      for (const j of [1, 2]) series.push({ stroke: "transparent", width: 0, points: { show: false } });
-      if (s.lo) bands.push({ series: [k + 2, k + 1], fill: faint(s.style) });
     }
     // What is not a line is drawn by hand.
     function dotsOf(u) {
