@@ -19,18 +19,20 @@ import (
 //	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
 type site struct {
 	*experiments.Scene
-	level env.Level
-	terms env.Terms
-	rate  []float64 // what states are multiplied by
-	log   bool
-	unit  float64 // bound of the relaxed problem, interest per epoch
-	pay   float64 // 1/unit, or 1
-	round float64 // 0 for ages in epochs
+	engine *experiments.Engine // which opened the scene
+	level  env.Level
+	terms  env.Terms
+	rate   []float64 // what states are multiplied by
+	log    bool
+	unit   float64 // bound of the relaxed problem, interest per epoch
+	pay    float64 // 1/unit, or 1
+	round  float64 // 0 for ages in epochs
 }
 
 // openSite opens the scene of a seed and measures it.
 func (w *Worlds) openSite(seed uint64) (*site, error) {
-	r, err := resolve(new(experiments.Engine), w.set.Run, seed)
+	engine := new(experiments.Engine)
+	r, err := resolve(engine, w.set.Run, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func (w *Worlds) openSite(seed uint64) (*site, error) {
 		return nil, err
 	}
 	in := r.Scene.Instance
-	at := &site{Scene: r.Scene, level: r.Level(), terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(in.Sources)), pay: 1}
+	at := &site{Scene: r.Scene, engine: engine, level: r.Level(), terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(in.Sources)), pay: 1}
 	at.unit = cmp.Or(index.Relax(in.MeanDynamics()).Bound, 1)
 	if !w.set.Scaled {
 		return at, nil
@@ -101,7 +103,14 @@ func (d *stepped) age(k, i int) int { return d.world[k].View().Age(i) }
 func (d *stepped) beginEpisode(k int) (err error) {
 	n, set := d.w.n, &d.w.set
 	clear(d.found[k*n : (k+1)*n])
-	d.world[k], err = d.w.at[k].Open(d.w.seed[k], d.w.at[k].level, set.Window > 0)
+	scene := d.w.at[k].Scene
+	if d.w.played != nil {
+		scene = d.w.scene()
+	}
+	d.world[k], err = scene.Open(d.w.seed[k], d.w.at[k].level, set.Window > 0)
+	if err == nil && d.w.played != nil {
+		d.w.open(scene, d.world[k].Terms())
+	}
 	if err != nil || set.Window == 0 {
 		return err
 	}

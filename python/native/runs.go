@@ -49,12 +49,24 @@ func openRuns(runs []experiments.Run, workers int) (functions, error) {
 }
 
 // compare returns the report of a comparison of contenders, under so many seeds from
-// the first on, and its table.
+// the first on, its table, and what each row has of each run, with its curve.
 func compare(contenders []experiments.Contender, level env.Level, seeds int, first uint64) (map[string]any, error) {
 	report := experiments.Compare(contenders, level, seeds, first)
 	var table strings.Builder
 	err := result.Print(&table, &report, result.Text)
-	return map[string]any{"report": report, "table": table.String()}, err
+	type point struct {
+		Policy   string `json:"policy"`
+		Instance string `json:"instance"`
+		Seed     uint64 `json:"seed"`
+		experiments.CurvePoint
+	}
+	parts, curves := experiments.Parts(contenders), []point{}
+	for _, p := range parts {
+		for _, c := range p.Curve {
+			curves = append(curves, point{p.Policy, p.Instance, p.Seed, c})
+		}
+	}
+	return map[string]any{"report": report, "table": table.String(), "runs": parts, "curves": curves}, err
 }
 
 // instance returns the text of the file of an instance, by its name or path, with the

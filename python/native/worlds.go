@@ -26,6 +26,7 @@ type worldSettings struct {
 	Scaled          bool // observations and rewards have units of their own
 	Truncate        bool // a set that is dearer than the budget is cut to it, longest waiting first; otherwise refused
 	Autoreset       bool // a world that is over is reset by its next step
+	Account         bool // the one world is that of a run, whose record is wanted
 	Threads         int
 }
 
@@ -51,6 +52,7 @@ type Worlds struct {
 	site   *site // of all worlds; nil where each draws an instance of its own
 	does   dynamics
 	hands  []hand
+	played *played // the run's parts; nil without an account
 
 	// Of the call under way.
 	actions unsafe.Pointer
@@ -153,14 +155,24 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 	for range w.set.Threads {
 		w.hands = append(w.hands, hand{top: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, w.n)})
 	}
-	if w.does = newFlat(w); w.does == nil {
+	if w.set.Account {
+		w.played = newPlayed()
+	} else {
+		w.does = newFlat(w)
+	}
+	if w.does == nil {
 		w.does = &stepped{w: w, world: make([]env.World, k), found: make([]float64, k*w.n)}
 	}
 	return w, nil
 }
 
 func (w *Worlds) functions() functions {
-	return functions{"describe": func() *about { return &w.about }, "reset": w.reset, "step": w.Step, "items": w.items}
+	f := functions{"describe": func() *about { return &w.about }, "reset": w.reset, "step": w.Step, "items": w.items}
+	if w.played != nil {
+		f["limit"], f["terms"], f["measure"], f["again"], f["record"] = w.limit, w.seedTerms, w.measure, w.again, w.record
+		f["close"] = w.played.stop
+	}
+	return f
 }
 
 // drawn reports whether each seed has an instance of its own.
@@ -251,12 +263,15 @@ func (w *Worlds) step(_ *hand, lo, hi int) error {
 			if err := w.beginEpisode(k, following(w.seed[k])); err != nil {
 				return w.of(k, err)
 			}
-		} else if w.epoch[k]++; w.epoch[k] == w.about.Epochs {
+		} else if w.epoch[k]++; w.epoch[k] == w.limit() {
 			w.over[k] = 1
 		}
 	}
 	copy(w.to.over[lo:], w.over[lo:hi])
-	return w.does.step(lo, hi, false)
+	if err := w.does.step(lo, hi, false); err != nil || w.played == nil {
+		return err
+	}
+	return w.played.add(w.got[0])
 }
 
 // items writes over the numbers, if they are enough, and returns how many are needed.

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 import ephemera
-from ephemera.loop import milestones
 
 try:
     import torch
@@ -183,12 +182,13 @@ def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[
 def regret(seed: int, epochs: int) -> dict[str, Any]:
     """Have PPO learn in one world: its share of Whittle, and the power of the epochs with which its loss grows."""
     world = {"instance": "wide:10", "budget": 1, "knowledge": "online"}
-    (whittle,) = ephemera.compare(["whittle"], **world, steps=epochs, seeds=1, seed=seed).runs
+    table = ephemera.compare(["whittle"], **world, steps=epochs, seeds=1, seed=seed)
+    (whittle,) = table.runs
     env = Worlds(1, epochs, {**world, "action": "one"})
     kind, worlds, how = settings()["PPO"]
     kind("MlpPolicy", env, seed=seed, device="cpu", **how | {"n_steps": worlds * how["n_steps"]}).learn(epochs)
     earned = np.array(env.earned[:epochs])
-    ends = np.array(sorted(n for n in milestones(epochs, []) if 100 * n >= epochs))
+    ends = np.array([c["epoch"] for c in table.curves if 100 * c["epoch"] >= epochs])
     lost = np.cumsum(1 - earned)[ends - 1]
     power = float(np.polyfit(np.log(ends), np.log(lost), 1)[0])
     return {"seed": seed, "epochs": epochs, "share": float(earned.mean() / whittle["of_bound"]), "power": power}

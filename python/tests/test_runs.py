@@ -112,6 +112,73 @@ def test_each_plays_at_its_own_first_level(command):
         ephemera.run("lspe", steps=10, knowledge="model")
 
 
+@pytest.mark.parametrize("task", ["Lognormal10-v1", "Drift-v1", "Mixed20-v1", "TableIMean-v1", "Observed-v1"])
+def test_one_account_for_all_rows(task, tmp_path):
+    """An own policy has the figures of the same policy of the catalogue, also where worlds differ and change."""
+    pytest.importorskip("pandas")
+    world = ephemera.task(task)
+    steps = 6000 if task == "Drift-v1" else 300  # the world changes meanwhile
+    c = ephemera.compare(["whittle", "round-robin", RoundRobin, lambda v: v.age * 1.0], steps=steps, seeds=3, **world)
+    own = {"RoundRobin": "round-robin", "<lambda>": "round-robin"}
+
+    def same(row):
+        policy, _, part = row["policy"].partition("/")
+        figures = {k: pytest.approx(v, rel=1e-9) for k, v in row.items() if isinstance(v, (int, float))}
+        return {**row, **figures, "policy": own.get(policy, policy) + f"/{part}" * (part != "")}
+
+    for rows in (list(c), c.runs, c.curves):
+        of = {name: [r for r in rows if r["policy"].split("/")[0] == name] for name in ("round-robin", *own)}
+        for name in own:
+            assert len(of[name]) == len(of["round-robin"]) > 0
+            assert [same(r) for r in of[name]] == of["round-robin"]
+    assert len(list(c)) == (8 if task == "Drift-v1" else 4)
+    assert all(r["whittle"] > 0 and r["of_whittle"] == r["reward"] / r["whittle"] for r in [*c.runs, *c.curves])
+    c.save(tmp_path)
+    scores, kept = c.to_rliable(), ephemera.load(tmp_path).to_rliable()
+    assert scores.keys() == kept.keys() == {r["policy"] for r in c}
+    for name, values in scores.items():
+        assert values.shape == kept[name].shape == (3, 1) and np.isfinite(values).all()
+        np.testing.assert_allclose(values, kept[name], rtol=1e-12)
+        assert (values == 1).all() == name.startswith("whittle")
+
+
+def test_evaluation_of_an_own_policy():
+    """What an own policy or learner earns after learning is of the epochs of the evaluation."""
+    how = {"steps": 400, "evaluation": 150, "seed": 5}
+    own = ephemera.run(Best, **how)
+    assert (own.outcome.epochs, own.learned.epochs) == (400, 150)
+    longer = ephemera.run(Best, steps=400, seed=5)
+    assert longer.learned.epochs == 400 and longer.outcome == own.outcome
+
+
+def test_what_an_agent_is_given():
+    """At the beginning of a run it is given the world of its seed, and not when that changes."""
+    begun = []
+
+    class Asks:
+        def begin(self, info):
+            begun.append(info)
+
+        def select(self, view):
+            return view.age * 1.0
+
+    ephemera.compare([Asks], steps=50, seeds=2, instance="mixed:6:*", knowledge="online")
+    assert [b["seed"] for b in begun] == [1, 2] and [b["costs"] for b in begun] == [
+        list(ephemera.CrawlEnv(f"mixed:6:{seed}").costs) for seed in (1, 2)
+    ]
+    assert begun[0].keys() == {"names", "costs", "budget", "start", "length", "epochs", "seed", "knowledge"}
+    assert begun[0]["epochs"] == 50 and begun[0]["knowledge"] == "online"
+
+
+def test_report_of_what_was_saved(command, tmp_path):
+    """The command `report` makes the page of a comparison of Python as of one of `bench`."""
+    for name, policies, seeds in (("one", ["whittle", LEARNER, Best], 1), ("own", {"mine": RoundRobin}, 3)):
+        ephemera.compare(policies, steps=300, seeds=seeds, seed=5).save(tmp_path / name)
+        command("report", tmp_path / name)
+        page = (tmp_path / name / "report.html").read_text()
+        assert "round-robin" not in page and ("mine" if name == "own" else "Best") in page
+
+
 def test_compare_learner_and_names():
     policies = {"a": LEARNER, "b": (LEARNER, {"kappa": 1.0}), "mine": lambda v: v.age * 1.0}
     c = ephemera.compare(policies, steps=300, seeds=2, workers=1, **ONLINE)

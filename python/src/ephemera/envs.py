@@ -19,8 +19,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from . import _library
+from .batch import earned, steps_of
 from .instance import InstanceLike
-from .runs import earned
 from .world import World, known, seed_of, spec
 
 Observation: TypeAlias = "NDArray[np.floating[Any]] | dict[str, NDArray[np.floating[Any]]]"
@@ -93,8 +93,15 @@ class _Worlds(_library.Handle):
     _kind = "environment"
 
     def __init__(
-        self, worlds: int, instance: InstanceLike, autoreset: bool, threads: int = 1, **keywords: Unpack[Form]
+        self,
+        worlds: int,
+        instance: InstanceLike,
+        autoreset: bool,
+        threads: int = 1,
+        run: tuple[int, int] | None = None,
+        **keywords: Unpack[Form],
     ) -> None:
+        """Set worlds up; with a run, its epochs and those of its evaluation, the one world keeps its account."""
         known(keywords, World, Form)
         form: dict[str, Any] = {
             "max_episode_steps": None, "action": "scores", "overspend": "truncate", "observation": "flat",
@@ -125,6 +132,10 @@ class _Worlds(_library.Handle):
             "limit": 0 if steps in (None, -1) else operator.index(steps), "scaled": bool(form["scaled"]),
             "truncate": form["overspend"] == "truncate", "autoreset": autoreset, "threads": operator.index(threads),
         }  # fmt: skip
+        if run is not None:
+            steps, evaluation = run
+            settings |= {"account": True, "limit": steps, "evaluation": evaluation}
+            settings["steps"] = steps_of(self.named, steps)
         self._handle = _library.ask(0, "worlds", settings)
         about = self.about = {k.lower(): v for k, v in _library.ask(self._handle, "describe").items()}
         self.step_function = _library.library().eph_step
@@ -368,7 +379,10 @@ class CrawlEnv(gym.Env[Any, Any]):
             ``render_mode``: ``rgb_array``: time to the right, a row for each source, darker with its
             age, crawls orange.
         """
-        self._w = w = _Worlds(1, instance, False, **keywords)
+        self._build(_Worlds(1, instance, False, **keywords))
+
+    def _build(self, w: _Worlds) -> None:
+        self._w = w
         self.observation_space = w.observation_space()
         self.action_space = w.action_space()
         self.render_mode = w.render_mode

@@ -43,11 +43,11 @@ class Results:
         """Return the score dictionary of rliable: by algorithm an array of shape (runs, tasks).
 
         Args:
-            figure: column of :attr:`runs`. The default is each policy's share of Whittle under the same
-                seed for ``train`` and ``bench``, or the reward where Whittle has not run, and
-                ``learned_ratio`` for ``sweep``.
+            figure: column of :attr:`runs`. The default is each policy's share of exact Whittle in the same
+                epochs for ``train`` and ``bench``, and ``learned_ratio`` for ``sweep``.
             task: column of :attr:`runs` whose values are the tasks. The default is the instance for
-                ``bench``; each cell of a sweep has one task.
+                ``bench``, or one task where each seed draws an instance of its own; each cell of a sweep
+                has one task.
         """
         if self.kind == "train":
             rows = self.report["results"]
@@ -58,12 +58,11 @@ class Results:
         if self.kind == "bench":
             runs, task = runs.copy(), task or "instance"
             if figure is None:
-                figure = "reward"
-                whittle = runs[runs.policy == "whittle"].set_index([task, "seed"])["reward"]
-                if len(whittle):
-                    pairs = list(zip(runs[task], runs["seed"], strict=True))
-                    runs["reward"] = runs["reward"].to_numpy() / whittle.loc[pairs].to_numpy()
+                figure = "of_whittle"
             who = runs["policy"]
+            if task == "instance" and not runs.duplicated(["policy", "seed"]).any():
+                task = "task"  # each seed has one instance, its own or the one of all
+                runs[task] = 1
         else:
             figure = figure or "learned_ratio"
             if task is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import inspect
 import itertools
 import json
+import math
 import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_checkable
@@ -18,7 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _library
+from .batch import perform
 from .instance import InstanceLike
+from .loop import RAW, Gym, Stage
 from .policies import View
 from .references import Entry, catalogue
 from .world import World, seed_of, spec
@@ -58,8 +61,6 @@ def gym_policy(model: Any, **form: Any) -> Callable[[], Any]:
         form: keywords of the environment that it was trained on which do not name the world: ``action``,
             ``observation``, ``scaled``, ``overspend``.
     """
-    from .loop import Gym
-
     predict = getattr(model, "predict", None)
     act = model if predict is None else lambda seen: predict(seen, deterministic=True)[0]
     if not callable(act):
@@ -134,7 +135,7 @@ class _Scene:
         of = {"steps": self.steps, "evaluation": self.evaluation}
         seeds = range(self.seed, self.seed + self.seeds)
         done = iter(
-            _in_go(self.named, self.level, [(p, {**of, "seed": seed}) for p in named for seed in seeds], workers)
+            perform(self.named, self.level, [(p, {**of, "seed": seed}) for p in named for seed in seeds], workers)
         )
         return [
             ([next(done) for _ in seeds], p.entry is not None and p.entry.learns)
@@ -150,60 +151,19 @@ class _Scene:
 
     def in_python(self, make: Callable[[], Any], row: str) -> tuple[list[dict[str, Any]], bool]:
         """Perform the runs of a policy of Python."""
-        from .envs import CrawlEnv
-        from .loop import RAW, Gym, record
-
         first = make()
         level = self.level or "model"
         form = first.form if isinstance(first, Gym) else RAW | ({"items": True} if level == "online" else {})
-        env = CrawlEnv(self.instance, max_episode_steps=self.steps or None, **self.world, **form)
+        stage = Stage(self.instance, self.steps, self.evaluation, **self.world, **form)
+        agents = itertools.chain([first], (make() for _ in itertools.count()))
         try:
-            if not env._w.about["epochs"]:
-                raise ValueError("the world does not end; the number of steps is needed")
-            agents = itertools.chain([first], (make() for _ in itertools.count()))
             found = [
-                record(agent, env, seed, level)
-                for agent, seed in zip(agents, range(self.seed, self.seed + self.seeds), strict=False)
+                stage.record(lambda: next(agents), row, seed, level)
+                for seed in range(self.seed, self.seed + self.seeds)
             ]
         finally:
-            env.close()
+            stage.close()
         return [r for r, _ in found], found[0][1]
-
-
-_ENDLESS = 1 << 53  # epochs, more than any recording has
-
-
-def _in_go(
-    world: dict[str, Any], level: str | None, runs: Sequence[tuple[dict[str, Any], dict[str, Any]]], workers: int = 0
-) -> list[dict[str, Any]]:
-    """Perform runs of policies of the catalogue, each with its settings, in a world; their records.
-
-    They are played at the level of knowledge, None standing for the first of each.
-    """
-    if not runs:
-        return []
-    all_of_them = []
-    for policy, of in runs:
-        if not of["steps"] and "trace" not in world["world"]:
-            raise ValueError("the world does not end; the number of steps is needed")
-        at = "" if level is None or policy["name"].startswith("file:") else f"@{level}"
-        learner = {"algorithm": policy["name"] + at, **policy.get("settings", {})}
-        all_of_them.append({**world, **of, "steps": of["steps"] or _ENDLESS, "learner": learner})
-    with ThreadPoolExecutor(1) as beside:
-        handle = _library.ask(0, "runs", all_of_them, workers)
-        try:
-            done = beside.submit(_library.ask, handle, "perform")
-            while not done.done():  # between the waits Python takes up signals
-                wait([done], 0.1)
-            return list(done.result())
-        finally:
-            _library.ask(handle, "close")  # they end after the epochs under way
-
-
-def earned(name: str, world: dict[str, Any], level: str, steps: int) -> float:
-    """Return what a policy of the catalogue earns in a run under seed 1, interest per epoch."""
-    (record,) = _in_go(world, level, [({"name": name}, {"steps": steps, "evaluation": 0, "seed": 1})])
-    return float(record["learning"]["reward"])
 
 
 @dataclass(frozen=True)
@@ -278,6 +238,8 @@ class Comparison:
     """Policy, instance, seed and figures of each run."""
     curves: list[dict[str, Any]] = field(repr=False)
     """Policy, instance and seed of each run, and along its epochs reward and crawls per epoch since the row before."""
+    records: dict[str, list[dict[str, Any]]] = field(repr=False)
+    """All that is kept of each run, by the names of the policies."""
 
     def __str__(self) -> str:
         return self.table
@@ -299,17 +261,27 @@ class Comparison:
         return pd.DataFrame(self.report["results"]).set_index("policy")
 
     def to_rliable(self) -> dict[str, NDArray[np.float64]]:
-        """Return scores for rliable, (seeds, 1) for each policy: shares of Whittle, or rewards without it."""
-        rewards: dict[str, list[float]] = {}
+        """Return scores for rliable, (seeds, 1) for each row: shares of what exact Whittle earns in the same epochs."""
+        scores: dict[str, list[float]] = {}
         for r in self.runs:
-            rewards.setdefault(r["policy"], []).append(r["reward"])
-        best = np.array(rewards.get("whittle", [1.0]))
-        return {name: (np.array(v) / best)[:, None] for name, v in rewards.items()}
+            scores.setdefault(r["policy"], []).append(r.get("of_whittle", math.nan))
+        return {name: np.array(shares)[:, None] for name, shares in scores.items()}
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write result.json, runs.csv and curves.csv, which :func:`ephemera.load` reads, into a directory."""
+        """Write what ``bench -out`` does into a directory, for :func:`ephemera.load` and the command ``report``.
+
+        That is result.json, result.txt, runs.csv, curves.csv, and a file of each run, which runs.json lists.
+        """
         d = Path(directory)
-        d.mkdir(parents=True, exist_ok=True)
+        (d / "runs").mkdir(parents=True, exist_ok=True)
+        names: dict[str, list[str]] = {}
+        for policy, records in self.records.items():
+            for r in records:
+                run = {**r["run"], "seed": 0}
+                names.setdefault(policy, []).append(f"{_digest([policy, run])}-{r['run']['seed']}")
+                (d / "runs" / f"{names[policy][-1]}.json").write_text(json.dumps(r) + "\n", encoding="utf-8")
+        (d / "runs.json").write_text(json.dumps(names) + "\n", encoding="utf-8")
+        (d / "result.txt").write_text(self.table, encoding="utf-8")
         (d / "result.json").write_text(json.dumps(self.report, indent=1) + "\n", encoding="utf-8")
         for name, rows in (("runs.csv", self.runs), ("curves.csv", self.curves)):
             plain = [{k: v for k, v in r.items() if not isinstance(v, list)} for r in rows]
@@ -317,6 +289,10 @@ class Comparison:
                 table = csv.DictWriter(f, list(dict.fromkeys(k for r in plain for k in r)))
                 table.writeheader()
                 table.writerows(plain)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def compare(
@@ -357,14 +333,8 @@ def compare(
         {"name": p.row, "learns": learns, "records": r} for p, (r, learns) in zip(players, records, strict=True)
     ]
     a = _library.ask(0, "compare", contenders, scene.levels(players), seeds, seed)
-    runs, curves = [], []
-    for p, (rs, learns) in zip(players, records, strict=True):
-        rows = {f"{p.row}/learning": "learning", f"{p.row}/learned": "learned"} if learns else {p.row: "learned"}
-        for k, r in enumerate(rs):
-            of = {"instance": r["instance"], "seed": scene.seed + k}
-            runs += [{"policy": row, **of, **r[part]} for row, part in rows.items()]
-            curves += [{"policy": next(iter(rows)), **of, **point} for point in r["curve"]]
-    return Comparison(a["report"], a["table"], runs, curves)
+    by_name = {p.row: r for p, (r, _) in zip(players, records, strict=True)}
+    return Comparison(a["report"], a["table"], a["runs"], a["curves"], by_name)
 
 
 def whittle(

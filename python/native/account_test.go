@@ -1,0 +1,64 @@
+package native
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"ephemera/env"
+	"ephemera/experiments"
+)
+
+// A run that is played from outside has the record of the same policy in the loop of Go:
+// with its curve, its shares of Whittle, and a second part in the world that this one
+// becomes.
+func TestRecord(t *testing.T) {
+	for _, name := range []string{"paper", "drift:5:2", "lognormal:5:*"} {
+		t.Run(name, func(t *testing.T) {
+			const seed, steps, evaluation = 4, 5500, 700
+			s := settings(1, name, 1, experiments.World{Kind: "poisson"}, env.LevelModel)
+			s.Account, s.Limit, s.Steps, s.Evaluation = true, steps, steps, evaluation
+			w, _ := opened(t, s)
+			f := bound(w)
+			for _, second := range []bool{false, true} {
+				if w.measure(second); second && !w.again() {
+					t.Fatal("an evaluation of another length is no second part")
+				}
+				begin(t, w, seed)
+				epochs := 0
+				for scores := make([]float64, w.n); f.over[0] == 0; epochs++ {
+					for i := range scores {
+						scores[i] = float64(w.does.age(0, i))
+					}
+					if err := act(w, scores64, scores...); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if want := map[bool]int{false: steps, true: evaluation}[second]; epochs != want || w.limit() != want {
+					t.Fatalf("the part has %d epochs; want %d", epochs, want)
+				}
+			}
+			got, err := w.record("mine")
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := s.Run
+			own.Seed, own.Learner = seed, map[string]any{"algorithm": "round-robin"}
+			want := records(t, own)[0]
+			if got.Run.Algorithm() != "mine" || got.Run.Seed != seed || got.Instance != want.Instance {
+				t.Errorf("a record of %s on %s, seed %d", got.Run.Algorithm(), got.Instance, got.Run.Seed)
+			}
+			if !reflect.DeepEqual(got.Changes, want.Changes) || (len(got.Changes) > 0) != (name == "drift:5:2") {
+				t.Errorf("changes %v; want %v", got.Changes, want.Changes)
+			}
+			for part, of := range map[string][2]experiments.Figures{"learning": {got.Learning, want.Learning}, "learned": {got.Learned, want.Learned}} {
+				if g, w := of[0], of[1]; g.Outcome != w.Outcome || g.Whittle != w.Whittle || *g.OfWhittle != *w.OfWhittle || !(*g.OfWhittle > .1) {
+					t.Errorf("%s: %+v; want %+v", part, g, w)
+				}
+			}
+			if !reflect.DeepEqual(got.Curve, want.Curve) || math.IsNaN(got.Recovery()) != math.IsNaN(want.Recovery()) {
+				t.Errorf("curve %+v\nwant %+v", got.Curve, want.Curve)
+			}
+		})
+	}
+}
