@@ -80,6 +80,25 @@ def test_limits_and_late_worth():
     assert len(crawler.select(3600 * 40, 10)) == 1
 
 
+def test_far_dates():
+    """A source waits until then, however far off it is; what is no date in seconds is refused."""
+    crawler = ephemera.Crawler(1_700_000_000, budget=5)
+    for name, until in (("near", 1_700_010_000), ("year 5138", 1e11), ("year 9999", 253_402_300_799)):
+        crawler.add(name)
+        crawler.update(name, 1_700_000_000, [(1_699_999_000, 1.0)], not_before=until)
+    waits = set()
+    for hour in range(1, 3000):
+        waits.update(crawler.select(1_700_000_000 + 3600 * hour, 5))
+    assert waits == {"near"}
+    for wrong in (1.7e12, -1e12, math.nan, math.inf):
+        with pytest.raises(ValueError, match=r"not_before is .*; allowed are Unix times in seconds, up to"):
+            crawler.update("near", 1_700_000_100, not_before=wrong)
+    with pytest.raises(ValueError, match=r"now is 1700000000000.0; allowed are Unix times in seconds"):
+        crawler.select(1.7e12, 1)
+    with pytest.raises(ValueError, match=r"published is 1700000000000"):
+        crawler.update("near", 1_700_000_100, [(1.7e12, 1.0)])
+
+
 @pytest.mark.parametrize(
     "use,words",
     [

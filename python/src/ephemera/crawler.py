@@ -76,7 +76,7 @@ class Crawler(_library.Handle):
             "epoch": _span(epoch), "budget": float(budget), "halfLife": _span(half_life),
             "perGroup": operator.index(per_group), "learner": learner, "seed": seed_of(seed),
         }  # fmt: skip
-        self._handle = _library.ask(0, "feeds", _date(start), options, dict(settings or {}))
+        self._handle = _library.ask(0, "feeds", _date(start, "start"), options, dict(settings or {}))
 
     def _ask(self, what: str, *arguments: Any) -> Any:
         with self._turn():
@@ -110,7 +110,7 @@ class Crawler(_library.Handle):
 
     def select(self, now: float, n: int) -> list[str]:
         """Return at most n sources to crawl now. A crawl that is never told of counts as failed."""
-        return self._ask("select", _date(now), operator.index(n)) or []
+        return self._ask("select", _date(now, "now"), operator.index(n)) or []
 
     def update(
         self,
@@ -134,13 +134,13 @@ class Crawler(_library.Handle):
         """
         if outcome not in _OUTCOMES:
             raise ValueError(f"outcome is {outcome!r}; allowed are {', '.join(_OUTCOMES)}")
-        later = {"notBefore": _date(not_before)} if not_before else {}
-        crawl = {"source": name, "at": _date(now), "items": _named(items), "outcome": _OUTCOMES.index(outcome)}
+        later = {"notBefore": _date(not_before, "not_before")} if not_before else {}
+        crawl = {"source": name, "at": _date(now, "now"), "items": _named(items), "outcome": _OUTCOMES.index(outcome)}
         self._ask("update", {**crawl, "truncated": bool(truncated), **later})
 
     def report(self, name: str, found: float, items: Iterable[Item]) -> None:
         """Tell what items are worth, by now, that a crawl at that time found without worth."""
-        self._ask("report", name, _date(found), _named(items))
+        self._ask("report", name, _date(found, "found"), _named(items))
 
     def belief(self, name: str) -> Belief:
         """Return what it thinks of a source."""
@@ -163,7 +163,12 @@ def _span(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def _date(unix: float) -> str:
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # of the years 1 to 9999
+
+
+def _date(unix: float, name: str) -> str:
+    if not _FIRST <= unix <= _LAST:
+        raise ValueError(f"{name} is {unix}; allowed are Unix times in seconds, up to {_LAST}")
     return datetime.fromtimestamp(unix, UTC).isoformat()
 
 
@@ -173,6 +178,6 @@ def _unix(date: str) -> float:
 
 
 def _named(items: Iterable[Item]) -> list[dict[str, Any]]:
-    rows = list(items)
+    rows = [(_date(at, "published"), worth) for at, worth in items]
     worths = iter(amounts([worth for _, worth in rows if worth is not None], "worth"))
-    return [{"published": _date(at), "worth": _LATER if worth is None else next(worths)} for at, worth in rows]
+    return [{"published": at, "worth": _LATER if worth is None else next(worths)} for at, worth in rows]
