@@ -187,7 +187,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	} else if host, _, _ := net.SplitHostPort(listen.Addr().String()); !net.ParseIP(host).IsLoopback() {
 		log.Warn("whoever reaches the address can read and change everything; -tls-cert and -tls-key encrypt it, and a firewall or proxy has to say who may", "listen", listen.Addr())
 	}
-	g := grpc.NewServer(options...)
+	g := grpc.NewServer(append(options, server.Interceptors()...)...)
 	pb.RegisterURLFrontierServer(g, server)
 	healthy := health.NewServer()
 	healthpb.RegisterHealthServer(g, healthy)

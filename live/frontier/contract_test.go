@@ -59,7 +59,7 @@ func (s *service) start(learn ...LearnOptions) {
 		o.Learned = must(NewLearned(s.store, log, map[string]LearnOptions{"L": opt}, o.Now()))
 	}
 	s.server = must(New(s.store, o))
-	g := grpc.NewServer()
+	g := grpc.NewServer(s.server.Interceptors()...)
 	pb.RegisterURLFrontierServer(g, s.server)
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	go g.Serve(l)

@@ -189,12 +189,13 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 
 // put schedules a URL or completes it, after the learner has taken up what a fetch found.
 // A mistake is one in what the client says of the fetch: it counts as failed.
-func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem) (commit *store.Commit, mistake, err error) {
-	info, due := item.GetInfo(), seconds(item.GetRefetchableFromDate())
+func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem) (due int64, commit *store.Commit, mistake, err error) {
+	info := item.GetInfo()
+	due = seconds(item.GetRefetchableFromDate())
 	c := l.crawls[id.Crawl]
 	if c == nil {
 		commit, err = l.store.Put(id, due, ms, metadata(info, due, nil))
-		return commit, nil, err
+		return due, commit, nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,7 +211,7 @@ func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem) (commit *
 	if mistake != nil {
 		mistake = fmt.Errorf("crawl %q, URL %q: %w; the fetch counts as failed", id.Crawl, id.URL, mistake)
 	}
-	return commit, mistake, err
+	return due, commit, mistake, err
 }
 
 // take takes up what the client says of a fetch, and returns when the URL is due in the

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -18,6 +19,7 @@ func Export(w io.Writer, s *store.Store) (n int, err error) {
 	out := bufio.NewWriter(w)
 	var crawls []string
 	s.View(0, func(sched *schedule.Schedule) { crawls = sched.Crawls() })
+	slices.Sort(crawls)
 	for _, crawl := range crawls {
 		var failed error
 		err := s.URLs(crawl, "", func(r *store.Record) bool {

@@ -1,9 +1,14 @@
 package frontier
 
 import (
+	"cmp"
+	"context"
 	_ "embed"
 	"html/template"
 	"net/http"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,53 +16,110 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc"
 
 	"ephemera/live/schedule"
 )
 
-// metrics are what Prometheus reads.
+// metrics are what Prometheus reads. Those of puts and gets have the names that URLFrontier's
+// own service gives them.
 type metrics struct {
-	registry *prometheus.Registry
-	puts     *prometheus.CounterVec // by what was answered
-	gets     prometheus.Histogram   // seconds of a GetURLs
-	behind   prometheus.Histogram   // seconds between due time and hand-out; its count is the URLs handed out
-	syncs    prometheus.Histogram   // seconds of a sync
-	errors   prometheus.Counter
+	registry   *prometheus.Registry
+	urlsPut    prometheus.Counter
+	discovered *prometheus.CounterVec // URLs put: true for discovered ones, false for known ones
+	ignored    prometheus.Counter
+	completed  prometheus.Counter
+	urlsGot    prometheus.Counter
+	puts, gets prometheus.Counter   // calls
+	getting    prometheus.Histogram // seconds of a GetURLs
+	putting    prometheus.Histogram // seconds from an item until its answer
+	calls      *prometheus.HistogramVec
+	behind     prometheus.Histogram // seconds between due time and hand-out
+	syncs      prometheus.Histogram // seconds of a sync
+	errors     prometheus.Counter
+	mistakes   prometheus.Counter
 }
 
 func newMetrics(s *Server) *metrics {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), gauges{s})
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), totals{s})
 	register := promauto.With(registry)
-	histogram := func(name, help string, from float64) prometheus.Histogram {
-		return register.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(from, 4, 10)})
+	counter := func(name, help string) prometheus.Counter {
+		return register.NewCounter(prometheus.CounterOpts{Name: "frontier_" + name, Help: help})
+	}
+	buckets := func(name, help string, from float64) prometheus.HistogramOpts {
+		return prometheus.HistogramOpts{Name: "frontier_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(from, 4, 10)}
 	}
 	return &metrics{
 		registry: registry,
-		puts:     register.NewCounterVec(prometheus.CounterOpts{Name: "frontier_puts_total", Help: "URLs put, by what was answered."}, []string{"status"}),
-		gets:     histogram("frontier_get_seconds", "Duration of GetURLs.", .0005),
-		behind:   histogram("frontier_behind_seconds", "Time between the due time of a URL and when it was handed out.", 1),
-		syncs:    histogram("frontier_sync_seconds", "Duration of a write to disk that is waited for.", .0001),
-		errors:   register.NewCounter(prometheus.CounterOpts{Name: "frontier_errors_total", Help: "Calls that the store refused."}),
+		urlsPut:  counter("putURLs_total", "URLs put."),
+		discovered: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "frontier_putURLs_discovered_total", Help: "URLs put that were discovered (true) or known (false).",
+		}, []string{"discovered"}),
+		ignored:   counter("putURLs_ignored_total", "Discovered URLs put that were known already."),
+		completed: counter("putURLs_completed_total", "URLs put that are not to be fetched again."),
+		urlsGot:   counter("getURLs_total", "URLs handed out."),
+		puts:      counter("putURLs_calls_total", "Calls of PutURLs and PutDiscovered."),
+		gets:      counter("getURLs_calls_total", "Calls of GetURLs."),
+		getting:   register.NewHistogram(buckets("getURLs_latency_seconds", "Duration of a GetURLs.", .0005)),
+		putting:   register.NewHistogram(buckets("putURLs_latency_seconds", "Time from when an item of a put came until its answer was sent.", .0005)),
+		calls:     register.NewHistogramVec(buckets("call_seconds", "Duration of other calls.", .0005), []string{"call"}),
+		behind:    register.NewHistogram(buckets("behind_seconds", "Time between the due time of a URL and when it was handed out.", 1)),
+		syncs:     register.NewHistogram(buckets("sync_seconds", "Duration of a write to disk that is waited for.", .0001)),
+		errors:    counter("errors_total", "Calls that the store refused."),
+		mistakes:  counter("learned_mistakes_total", "Fetches of learned URLs of which what the client said could not be read."),
 	}
 }
 
 // Synced counts a write to disk; it is for [store.Options].
 func (s *Server) Synced(took time.Duration) { s.metrics.syncs.Observe(took.Seconds()) }
 
-// gauges reads the totals of each crawl when it is asked.
-type gauges struct{ s *Server }
+// Interceptors count the calls, and how long those take that are no puts.
+func (s *Server) Interceptors() []grpc.ServerOption {
+	count := func(method string, began time.Time) {
+		switch name := path.Base(method); name {
+		case "PutURLs", "PutDiscovered", "GetURLs": // have counts of their own
+		default:
+			s.metrics.calls.WithLabelValues(name).Observe(time.Since(began).Seconds())
+		}
+	}
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			defer count(info.FullMethod, time.Now())
+			return handle(ctx, req)
+		}),
+		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			defer count(info.FullMethod, time.Now())
+			return handle(srv, stream)
+		}),
+	}
+}
+
+// totals reads the totals of each crawl when it is asked.
+type totals struct{ s *Server }
 
 // Describe implements prometheus.Collector. The names stand in Collect.
-func (g gauges) Describe(chan<- *prometheus.Desc) {}
+func (g totals) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (g gauges) Collect(ch chan<- prometheus.Metric) {
-	tell := func(crawl, name string, v float64, help string) {
-		d := prometheus.NewDesc("frontier_"+name, help, []string{"crawl"}, nil)
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, crawl)
+func (g totals) Collect(ch chan<- prometheus.Metric) {
+	type kind struct {
+		desc  *prometheus.Desc
+		value prometheus.ValueType
 	}
-	for _, c := range g.s.totals() {
+	kinds := map[string]kind{}
+	tell := func(crawl, name string, v float64, help string) {
+		k, ok := kinds[name]
+		if !ok {
+			k = kind{prometheus.NewDesc("frontier_"+name, help, []string{"crawl"}, nil), prometheus.GaugeValue}
+			if strings.HasSuffix(name, "_total") {
+				k.value = prometheus.CounterValue
+			}
+			kinds[name] = k
+		}
+		ch <- prometheus.MustNewConstMetric(k.desc, k.value, v, crawl)
+	}
+	for _, c := range g.s.crawls() {
 		tell(c.Name, "queues", float64(c.Queues), "Queues.")
 		tell(c.Name, "queues_due", float64(c.Ready), "Queues with a due URL that nothing keeps back but the number in process.")
 		tell(c.Name, "urls_scheduled", float64(c.Scheduled), "URLs with a time to be fetched, those in process included.")
@@ -66,8 +128,10 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, l := range g.s.opt.Learned.Summaries(0) {
 		tell(l.Crawl, "learned_price", l.Price, "What a fetch has to bring by the learner: items, weighted by their worth and age.")
-		tell(l.Crawl, "learned_fetches", float64(l.Asked), "Fetches that the learner asked for since the start.")
-		tell(l.Crawl, "learned_empty", float64(l.Empty), "Fetches of learned URLs since the start that found nothing new.")
+		tell(l.Crawl, "learned_urls", float64(l.Sources), "URLs that are learned.")
+		tell(l.Crawl, "learned_asked_total", float64(l.Asked), "Fetches that the learner asked for since the start.")
+		tell(l.Crawl, "learned_fetches_total", float64(l.Fetched), "Fetches of learned URLs since the start of which the client told what they found.")
+		tell(l.Crawl, "learned_empty_total", float64(l.Empty), "Those of them that found nothing new.")
 	}
 }
 
@@ -78,12 +142,14 @@ type crawlTotals struct {
 	Ready int
 }
 
-func (s *Server) totals() (all []crawlTotals) {
+// crawls returns the totals of the crawls by their names.
+func (s *Server) crawls() (all []crawlTotals) {
 	s.store.View(s.ms(), func(sched *schedule.Schedule) {
 		for _, name := range sched.Crawls() {
 			all = append(all, crawlTotals{name, sched.Counts(name), sched.Ready(name)})
 		}
 	})
+	slices.SortFunc(all, func(a, b crawlTotals) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -107,7 +173,7 @@ func (f *failures) add(at time.Time, err error) {
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("page").Parse(pageText))
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 // HTTP returns the page, /metrics for Prometheus, and /health.
 func (s *Server) HTTP() http.Handler {
@@ -125,11 +191,11 @@ func (s *Server) HTTP() http.Handler {
 			Crawls   []crawlTotals
 			Learned  []Summary
 			Errors   []failedCall
-		}{Now: s.opt.Now().UTC(), Inactive: s.inactive.Load(), Crawls: s.totals(), Learned: s.opt.Learned.Summaries(100)}
+		}{Now: s.opt.Now().UTC(), Inactive: s.inactive.Load(), Crawls: s.crawls(), Learned: s.opt.Learned.Summaries(100)}
 		s.failed.Lock()
 		data.Errors = append(data.Errors, s.failed.last...)
 		s.failed.Unlock()
-		if err := page.Execute(w, data); err != nil {
+		if err := pageTemplate.Execute(w, data); err != nil {
 			s.opt.Log.Error("page", "error", err)
 		}
 	})

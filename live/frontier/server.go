@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -170,11 +171,13 @@ func itemOf(r *store.Record) (*pb.URLItem, error) {
 type answer[Out any] struct {
 	out    Out
 	commit *store.Commit
+	began  time.Time
 }
 
 // converse answers what a stream brings, in order, with so many answers waiting for
 // the disk at most.
 func converse[In, Out any](s *Server, stream grpc.BidiStreamingServer[In, Out], ahead int, handle func(*In) answer[*Out]) error {
+	s.metrics.puts.Inc()
 	answers := make(chan answer[*Out], ahead)
 	var failed error
 	go func() {
@@ -187,8 +190,11 @@ func converse[In, Out any](s *Server, stream grpc.BidiStreamingServer[In, Out], 
 				}
 				return
 			}
+			began := time.Now()
+			a := handle(in)
+			a.began = began
 			select {
-			case answers <- handle(in):
+			case answers <- a:
 			case <-stream.Context().Done():
 				return
 			}
@@ -196,7 +202,9 @@ func converse[In, Out any](s *Server, stream grpc.BidiStreamingServer[In, Out], 
 	}()
 	send := func(a answer[*Out]) error {
 		a.commit.Wait()
-		return stream.Send(a.out)
+		err := stream.Send(a.out)
+		s.metrics.putting.Observe(time.Since(a.began).Seconds())
+		return err
 	}
 	for {
 		select {
@@ -230,7 +238,7 @@ func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessa
 			ack.Status, commit = s.discovered(info)
 		}
 		ack.ID = cmp.Or(ack.ID, info.GetUrl())
-		return answer[*pb.AckMessage]{ack, commit}
+		return answer[*pb.AckMessage]{out: ack, commit: commit}
 	})
 }
 
@@ -243,12 +251,13 @@ func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatc
 			ack.Statuses = append(ack.Statuses, status)
 			last = cmp.Or(commit, last)
 		}
-		return answer[*pb.BatchAck]{ack, last}
+		return answer[*pb.BatchAck]{out: ack, commit: last}
 	})
 }
 
 // discovered schedules a URL for now unless it is known.
 func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Commit) {
+	s.metrics.discovered.WithLabelValues("true").Inc()
 	id, ok := identify(info)
 	if !ok {
 		return s.put(pb.AckMessage_SKIPPED, nil, nil)
@@ -256,6 +265,9 @@ func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Comm
 	now := s.ms() / 1000 * 1000
 	added, commit, err := s.store.Discover(id, now, now, metadata(info, now, nil))
 	if !added {
+		if err == nil {
+			s.metrics.ignored.Inc()
+		}
 		return s.put(pb.AckMessage_SKIPPED, commit, err)
 	}
 	return s.put(pb.AckMessage_OK, commit, err)
@@ -263,12 +275,17 @@ func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Comm
 
 // known schedules a URL anew, or completes it.
 func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Commit) {
+	s.metrics.discovered.WithLabelValues("false").Inc()
 	id, ok := identify(item.GetInfo())
 	if !ok {
 		return s.put(pb.AckMessage_SKIPPED, nil, nil)
 	}
-	commit, mistake, err := s.opt.Learned.put(s.ms(), id, item)
+	due, commit, mistake, err := s.opt.Learned.put(s.ms(), id, item)
+	if due == schedule.Completed && err == nil {
+		s.metrics.completed.Inc()
+	}
 	if mistake != nil {
+		s.metrics.mistakes.Inc()
 		s.opt.Log.Warn("put", "error", mistake)
 		s.failed.add(s.opt.Now(), mistake)
 	}
@@ -280,13 +297,14 @@ func (s *Server) put(status pb.AckMessage_Status, commit *store.Commit, err erro
 	if s.failure(err) != nil {
 		status = pb.AckMessage_FAIL
 	}
-	s.metrics.puts.WithLabelValues(status.String()).Inc()
+	s.metrics.urlsPut.Inc()
 	return status, commit
 }
 
 func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.URLInfo]) error {
+	s.metrics.gets.Inc()
 	began := time.Now()
-	defer func() { s.metrics.gets.Observe(time.Since(began).Seconds()) }()
+	defer func() { s.metrics.getting.Observe(time.Since(began).Seconds()) }()
 	if s.closing.Err() != nil {
 		return errClosing
 	}
@@ -325,6 +343,7 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 			if err := stream.Send(info); err != nil {
 				return err
 			}
+			s.metrics.urlsGot.Inc()
 		}
 	}
 	return nil
@@ -353,6 +372,7 @@ func (s *Server) ListNodes(context.Context, *pb.Empty) (*pb.StringList, error) {
 func (s *Server) ListCrawls(context.Context, *pb.Local) (*pb.StringList, error) {
 	l := &pb.StringList{}
 	s.store.View(s.ms(), func(sched *schedule.Schedule) { l.Values = sched.Crawls() })
+	slices.Sort(l.Values)
 	return l, nil
 }
 

@@ -461,19 +461,12 @@ func (q *Queue) Counts() Counts {
 	return n
 }
 
-// Counts returns the totals of a crawl, or of all if crawl is "".
+// Counts returns the totals of a crawl.
 func (s *Schedule) Counts(crawl string) Counts {
-	var n Counts
-	for name, c := range s.crawls {
-		if crawl == "" || crawl == name {
-			n.Queues += c.Queues
-			n.Active += c.Active
-			n.Scheduled += c.Scheduled
-			n.Held += c.Held
-			n.Completed += c.Completed
-		}
+	if c := s.crawls[crawl]; c != nil {
+		return c.Counts
 	}
-	return n
+	return Counts{}
 }
 
 // lineOf returns the queues of a crawl, or of all if crawl is "", by when they are
@@ -498,8 +491,8 @@ func (s *Schedule) Ready(crawl string) int {
 	return n
 }
 
-// Crawls returns the names of the crawls, sorted.
-func (s *Schedule) Crawls() []string { return slices.Sorted(maps.Keys(s.crawls)) }
+// Crawls returns the names of the crawls, in no order.
+func (s *Schedule) Crawls() []string { return slices.Collect(maps.Keys(s.crawls)) }
 
 // QueuesOf returns the queues of a crawl in no order.
 func (s *Schedule) QueuesOf(crawl string) []*Queue {

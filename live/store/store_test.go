@@ -323,17 +323,22 @@ func walk(t *testing.T, seed uint64) {
 		check("error", err, nil)
 		check("removed", gone, want)
 		s.View(now, func(sched *schedule.Schedule) {
-			var all schedule.Counts
+			crawls := map[string]schedule.Counts{}
 			for _, q := range m.queues {
 				want := q.count(now)
 				check(q, sched.Lookup(q.crawl, q.key).Counts(), want)
+				all := crawls[q.crawl]
 				all.Queues += want.Queues
 				all.Active += want.Active
 				all.Scheduled += want.Scheduled
 				all.Held += want.Held
 				all.Completed += want.Completed
+				crawls[q.crawl] = all
 			}
-			check("all", sched.Counts(""), all)
+			for crawl, want := range crawls {
+				check(crawl, sched.Counts(crawl), want)
+			}
+			check("another", sched.Counts("another"), schedule.Counts{})
 		})
 	}
 }

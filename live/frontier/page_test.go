@@ -1,0 +1,89 @@
+package frontier
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/schedule"
+)
+
+func (s *service) metrics() string {
+	w := httptest.NewRecorder()
+	s.server.HTTP().ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/metrics", nil))
+	return w.Body.String()
+}
+
+// TestMetrics holds that what Prometheus reads has the names and kinds of URLFrontier's own
+// service, so that its dashboard shows this one, and that counts are right.
+func TestMetrics(t *testing.T) {
+	s := serve(t, LearnOptions{PerHour: 1})
+	s.put(discovered("http://h/1"), discovered("http://h/1"), discovered("http://h/2"), known("http://h/2", 0), known("http://h/3", 7))
+	s.put(discovered("http://i/"), discovered(""))
+	s.infos(&pb.GetParams{})
+	s.infos(&pb.GetParams{})
+	s.put(report("http://l/", 0, nil), report("http://m/", 0, []time.Time{s.server.opt.Now()}))
+	s.stats("", "")
+	page := s.metrics()
+	for _, want := range []string{
+		"# TYPE frontier_putURLs_total counter\nfrontier_putURLs_total 9\n",
+		"frontier_putURLs_calls_total 3\n",
+		"# TYPE frontier_putURLs_discovered_total counter\n",
+		"frontier_putURLs_discovered_total{discovered=\"true\"} 5\n",
+		"frontier_putURLs_discovered_total{discovered=\"false\"} 4\n",
+		"frontier_putURLs_ignored_total 1\n",
+		"frontier_putURLs_completed_total 1\n",
+		"frontier_putURLs_latency_seconds_count 9\n",
+		"# TYPE frontier_getURLs_total counter\nfrontier_getURLs_total 3\n",
+		"frontier_getURLs_calls_total 2\n",
+		"frontier_getURLs_latency_seconds_sum ",
+		"frontier_getURLs_latency_seconds_count 2\n",
+		"frontier_call_seconds_count{call=\"GetStats\"} 1\n",
+		"# TYPE frontier_urls_scheduled gauge\n",
+		"frontier_urls_scheduled{crawl=\"DEFAULT\"} 3\n",
+		"# TYPE frontier_learned_asked_total counter\n",
+		"# TYPE frontier_learned_fetches_total counter\nfrontier_learned_fetches_total{crawl=\"L\"} 2\n",
+		"# TYPE frontier_learned_empty_total counter\nfrontier_learned_empty_total{crawl=\"L\"} 1\n",
+		"# TYPE frontier_learned_price gauge\n",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	for line := range strings.Lines(page) {
+		var name, kind string
+		if n, _ := fmt.Sscanf(line, "# TYPE %s %s", &name, &kind); n == 2 && strings.HasPrefix(name, "frontier_") {
+			if strings.HasSuffix(name, "_total") != (kind == "counter") {
+				t.Errorf("%s is a %s", name, kind)
+			}
+		}
+	}
+	if t.Failed() {
+		t.Log(page)
+	}
+}
+
+// TestManyCrawls holds that metrics and page take a time in proportion to the crawls: each
+// of 30 000 took a millisecond.
+func TestManyCrawls(t *testing.T) {
+	s := serve(t)
+	for i := range 30_000 {
+		must(s.store.Put(schedule.ID{Crawl: fmt.Sprint("crawl ", i), Key: "h", URL: "http://h/"}, start*1000, start*1000, nil))
+	}
+	began := time.Now()
+	all := s.server.crawls()
+	took := time.Since(began)
+	if len(all) != 30_000 || all[0].Name != "crawl 0" || all[0].Scheduled != 1 || took > 3*time.Second {
+		t.Errorf("%d crawls take %v, the first is %+v", len(all), took, all[0])
+	}
+	page, metrics := s.page(), s.metrics()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("page and metrics take %v", took)
+	}
+	if n, m := strings.Count(page, "<td>crawl "), strings.Count(metrics, "frontier_queues_due{"); n != 30_000 || m != n {
+		t.Errorf("the page has %d crawls, the metrics %d", n, m)
+	}
+}
