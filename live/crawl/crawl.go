@@ -258,6 +258,7 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 	now := c.opt.Now()
 	c.underWay--
 	r.held = false
+	before := *r
 	r.NotBefore, r.Why, r.Error = now.Add(c.opt.Shortest), "", ""
 	wait := func(d time.Duration, why string) {
 		if at := now.Add(d); at.After(r.NotBefore) {
@@ -292,6 +293,10 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		c.renew(r, now)
 	}
 	commit, err := c.note(r, &e)
+	if commit == nil { // it is as if it had not been asked, but for the time of the next request
+		before.NotBefore, before.Why = r.NotBefore, r.Why
+		*r = before
+	}
 	c.mu.Unlock()
 	commit.Wait()
 	return err
@@ -313,8 +318,12 @@ func (c *Crawler) usual(r *record, now time.Time) (wait time.Duration, why strin
 func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 	var ids []uint64
 	for _, it := range shown {
-		ids = append(ids, it.ID)
-		if slices.Contains(r.Seen, it.ID) || !r.Imported.IsZero() && !it.Published.After(r.Imported) {
+		known := slices.Contains(r.Seen, it.ID)
+		if ids = append(ids, it.ID); it.Also != 0 {
+			ids = append(ids, it.Also)
+			known = known || slices.Contains(r.Seen, it.Also)
+		}
+		if known || !r.Imported.IsZero() && !it.Published.After(r.Imported) {
 			continue
 		}
 		if it.Published.After(now) || !r.Last.IsZero() && it.Published.Before(r.Last) {
@@ -325,7 +334,7 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 		items = append(items, it)
 	}
 	// It remembers five times what it shows; a hub may tell of one item alone.
-	room := max(5*len(shown), len(r.Seen))
+	room := max(5*len(ids), len(r.Seen))
 	for _, id := range r.Seen {
 		if len(ids) < room && !slices.Contains(ids, id) {
 			ids = append(ids, id)

@@ -216,14 +216,16 @@ func (c *Crawler) journal(after uint64, yield func(*entry) bool) error {
 	return bad
 }
 
-// note tells the learner and the sums of a look at a feed, and puts it on disk.
+// note puts a look at a feed on disk, and then tells the learner and the sums of it: they
+// know of nothing that a restart would not find.
 func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
 	e.Feed, e.At, e.NotBefore, e.Worth = r.ID.URL, c.opt.Now(), r.NotBefore, r.Worth
-	if err := c.learn(e); err != nil {
+	commit, err := c.keep(r, e)
+	if err != nil {
 		return nil, err
 	}
 	c.stats.add(e)
-	return c.keep(r, e)
+	return commit, c.learn(e)
 }
 
 // keep puts on disk what is known of a feed and, if there is one, an entry of the
@@ -241,10 +243,13 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.seq++
-		values = append(values, store.Value{Name: journalName(c.seq), Data: value})
+		values = append(values, store.Value{Name: journalName(c.seq + 1), Data: value})
 	}
-	return c.store.Put(r.ID, never, c.opt.Now().UnixMilli(), data, values...)
+	commit, err := c.store.Put(r.ID, never, c.opt.Now().UnixMilli(), data, values...)
+	if err == nil {
+		c.seq += uint64(len(values))
+	}
+	return commit, err
 }
 
 // save keeps the learner, once an hour or at the end.

@@ -210,6 +210,59 @@ func TestItems(t *testing.T) {
 	}
 }
 
+// TestIdentity: which items are the same, at two looks at a feed.
+func TestIdentity(t *testing.T) {
+	look := func(items string) []Item {
+		f, err := Parse([]byte(`<rss version="2.0"><channel>`+items+`</channel></rss>`), "", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Items
+	}
+	const date = "<pubDate>Sun, 01 Mar 2026 13:00:00 +0100</pubDate>"
+	for _, tt := range []struct {
+		first, then string // an item
+		same        bool
+	}{
+		{"<link>/a?x=1</link>", "<link>/a?x=1&amp;utm_source=rss&amp;utm_campaign=7</link>", true},
+		{"<link>/a?utm_id=1&amp;x=1</link>", "<link>/a?x=1&amp;fbclid=IwAR</link>", true},
+		{"<link>/a?UTM_id=1</link>", "<link>/a#xtor=RSS-3</link>", true},
+		{"<link>/a?x=1</link>", "<link>/a?x=2</link>", false},
+		{"<link>/a#1</link>", "<link>/a#2</link>", false},
+		{"<link>/a?</link>", "<link>/a</link>", false}, // a link without such parameters stays as it is
+		{"<guid>http://h/a?utm_id=1</guid>", "<guid>http://h/a?utm_id=2</guid>", true},
+		{"<guid>1</guid><link>/a</link>", "<guid>1</guid><link>/b</link>", true},
+		{"<guid>1</guid><link>/a</link><title>A</title>" + date, "<guid>2</guid><link>/a</link><title>A</title>" + date, false},
+		{"<link>/a/s1</link><title>A</title>" + date, "<link>/a/s2</link><title> A\n</title>" + date, true},
+		{"<link>/a/s1</link><title>A</title>" + date, "<link>/a/s1</link><title>B</title>", true},
+		{"<link>/a/s1</link><title>A</title>" + date, "<link>/a/s2</link><title>B</title>" + date, false},
+		{"<link>/a/s1</link><title>A</title>", "<link>/a/s2</link><title>A</title>", false},
+	} {
+		a, b := look("<item>" + tt.first + "</item>")[0], look("<item>" + tt.then + "</item>")[0]
+		if same := a.ID == b.ID || a.Also != 0 && a.Also == b.Also; same != tt.same {
+			t.Errorf("%s, then %s: the same is %v", tt.first, tt.then, same)
+		}
+	}
+	// What one look shows twice with a title and a date are two items.
+	two := look("<item><link>/1</link><title>Photo</title>" + date + "</item><item><link>/2</link><title>Photo</title>" + date + "</item>")
+	if len(two) != 2 || two[0].Also != 0 || two[1].Also != 0 {
+		t.Errorf("%+v", two)
+	}
+}
+
+// TestDates: a date is none if nobody can write it down.
+func TestDates(t *testing.T) {
+	for text, want := range map[string]int{
+		"Sat, 1 Jan 00:30:00 CET": 0, "Fri, 2 Jan 15:04:05 GMT": 0, "0000-01-01T00:00:00+01:00": 0, "9999-12-31T23:59:59-01:00": 0,
+		"1970-01-01T00:00:00Z": 1970, "2026-03-01": 2026,
+	} {
+		f, err := Parse([]byte(`<rss version="2.0"><channel><item><pubDate>`+text+`</pubDate></item></channel></rss>`), "", at)
+		if err != nil || f.Items[0].Published.IsZero() != (want == 0) || want > 0 && f.Items[0].Published.Year() != want {
+			t.Errorf("%s: %+v %v", text, f, err)
+		}
+	}
+}
+
 // TestNewest: of more items than are taken the newest are, in whatever order they come; those
 // that come first, if they have no dates.
 func TestNewest(t *testing.T) {
@@ -277,9 +330,14 @@ func TestPartsAsWhole(t *testing.T) {
 			return nil
 		}
 		compared++
-		want := newest{known: map[uint64]bool{}}
+		want := newest{known: map[uint64]bool{}, also: map[uint64]int{}}
 		for _, it := range whole.Items {
 			want.add(newItem(it, at))
+		}
+		for _, items := range [][]Item{got.Items, want.items} {
+			for i := range items {
+				items[i].Also = 0 // which depends on the others
+			}
 		}
 		if got.Title != short(whole.Title) || !slices.Equal(got.Items, want.items) {
 			t.Errorf("%s: %+v, as a whole %q %+v", path, got, whole.Title, want.items)

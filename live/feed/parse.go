@@ -39,6 +39,7 @@ type Feed struct {
 // Item is an item of a feed.
 type Item struct {
 	ID        uint64    `json:"id"` // unlike that of other items of the feed
+	Also      uint64    `json:"-"`  // an item with the same one is the same, at another look; 0 without
 	Title     string    `json:"title,omitempty"`
 	Link      string    `json:"link,omitempty"`
 	Published time.Time `json:"published,omitzero"` // zero where it does not say
@@ -61,7 +62,7 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	parser := gofeed.NewParser()
 	parser.KeepOriginalFeed = true
 	parser.RSSTranslator = &gofeed.DefaultRSSTranslator{DisableContentImageScan: true}
-	shown := newest{known: map[uint64]bool{}}
+	shown := newest{known: map[uint64]bool{}, also: map[uint64]int{}}
 	head, err := inParts(toUTF8(body, contentType), func(document []byte) error {
 		part, err := parser.Parse(bytes.NewReader(document))
 		if err != nil {
@@ -83,6 +84,11 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 		return nil, failf("it is malformed: %.100v", err)
 	}
 	f = &Feed{Title: short(parsed.Title), Topic: at.String(), Items: shown.take()}
+	for i, it := range f.Items {
+		if shown.also[it.Also] > 1 { // several of one title and date are not the same
+			f.Items[i].Also = 0
+		}
+	}
 	switch r := parsed.OriginalFeed().(type) {
 	case *atom.Feed:
 		for _, l := range r.Links {
@@ -100,24 +106,59 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	return f, nil
 }
 
+// newItem returns an item. Its id is what the feed says it is, or else its link, without
+// what is added to links to see who follows them; and one without an id is the same as
+// that of another look with the same title and date, wherever its link leads by then.
 func newItem(it *gofeed.Item, at *url.URL) Item {
-	name := cmp.Or(it.GUID, it.Link, it.Title+"\x00"+it.Published+"\x00"+it.Description)
-	sum := sha256.Sum256([]byte(name))
-	item := Item{ID: binary.LittleEndian.Uint64(sum[:]), Title: short(it.Title)}
+	name := cmp.Or(untracked(cmp.Or(it.GUID, it.Link)), it.Title+"\x00"+it.Published+"\x00"+it.Description)
+	item := Item{ID: hash(name), Title: short(it.Title)}
 	if to, err := at.Parse(it.Link); err == nil && len(it.Link) <= maxLink {
 		item.Link = to.String()
 	}
+	// One whose year has not four digits is none, such as a date without a year, read as year 0.
 	if date := cmp.Or(it.PublishedParsed, it.UpdatedParsed); date != nil {
-		item.Published = date.UTC()
+		if year := date.UTC().Year(); 0 < year && year < 10_000 {
+			item.Published = date.UTC()
+		}
+	}
+	if it.GUID == "" && item.Title != "" && !item.Published.IsZero() {
+		item.Also = hash(item.Title + "\x00" + item.Published.Format(time.RFC3339))
 	}
 	return item
+}
+
+func hash(name string) uint64 {
+	sum := sha256.Sum256([]byte(name))
+	return binary.LittleEndian.Uint64(sum[:])
+}
+
+// tracking is the name of a parameter of a link that does not say where it leads.
+var tracking = regexp.MustCompile(`(?i)^(utm_\w*|itm_\w*|mtm_\w*|pk_\w*|hsa_\w*|_hs\w*|[a-z]*clid|[a-z]*clkid|[gw]braid|gclsrc|` +
+	`igshid|igsh|mc_[ce]id|mkt_tok|vero_id|oly_\w*_id|ns_\w*|xtor|cmpid|ncid|_openstat|__s|ref_src|wt_mc|s_cid)(=|$)`)
+
+// untracked returns a link without such parameters.
+func untracked(link string) string {
+	address, fragment, anchored := strings.Cut(link, "#")
+	path, query, asks := strings.Cut(address, "?")
+	if parameters := strings.Split(query, "&"); slices.ContainsFunc(parameters, tracking.MatchString) {
+		query = strings.Join(slices.DeleteFunc(parameters, tracking.MatchString), "&")
+		asks = query != ""
+	}
+	if asks {
+		path += "?" + query
+	}
+	if anchored && !tracking.MatchString(fragment) {
+		path += "#" + fragment
+	}
+	return path
 }
 
 // newest keeps the newest of items: those with the latest dates, and of equal dates, or
 // without dates, those that the feed shows first.
 type newest struct {
-	items []Item // in the order of the feed
-	known map[uint64]bool
+	items []Item          // in the order of the feed
+	known map[uint64]bool // by ID
+	also  map[uint64]int  // items
 }
 
 func (n *newest) add(it Item) {
@@ -125,6 +166,7 @@ func (n *newest) add(it Item) {
 		return
 	}
 	n.known[it.ID] = true
+	n.also[it.Also]++
 	if n.items = append(n.items, it); len(n.items) == 2*maxItems {
 		n.take()
 	}
