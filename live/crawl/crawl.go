@@ -129,14 +129,34 @@ func (c *Crawler) enlist(outlines []Outline) error {
 			r.Worth = w
 		}
 	}
+	for _, r := range c.feeds {
+		if r.Gone && !r.listed { // it is asked for again when it is back on the list
+			r.Gone = false
+			if _, err := c.keep(r, nil); err != nil {
+				return err
+			}
+		}
+	}
 	return c.enroll()
 }
 
-// enroll has the learner know the feeds that are to be crawled, and no others.
+// enroll has the learner know the feeds that are to be crawled, and no others. Of several
+// at one address, to which they moved, it is one: that which the list names so, or else the
+// first by its own address.
 func (c *Crawler) enroll() (err error) {
-	for _, address := range slices.Sorted(maps.Keys(c.feeds)) {
+	addresses := slices.Sorted(maps.Keys(c.feeds))
+	first := map[string]*record{} // by where they are
+	for _, address := range addresses {
 		r := c.feeds[address]
-		wanted, has := r.listed && !r.Gone, c.learner.Has(address)
+		is := spelled(r.Place.URL)
+		if r.listed && !r.Gone && (first[is] == nil || spelled(address) == is) {
+			first[is] = r
+		}
+	}
+	for _, address := range addresses {
+		r := c.feeds[address]
+		r.same = first[spelled(r.Place.URL)]
+		wanted, has := r.same == r, c.learner.Has(address)
 		switch {
 		case err != nil:
 		case wanted && !has:
@@ -296,6 +316,9 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 	if commit == nil { // it is as if it had not been asked, but for the time of the next request
 		before.NotBefore, before.Why = r.NotBefore, r.Why
 		*r = before
+	}
+	if r.Gone || r.Place.URL != before.Place.URL {
+		err = cmp.Or(err, c.enroll())
 	}
 	c.mu.Unlock()
 	commit.Wait()

@@ -3,9 +3,13 @@ package crawl
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,5 +59,121 @@ func TestKeptOrLost(t *testing.T) {
 	}
 	if r.Place != kept.Place || !slices.Equal(r.Seen, kept.Seen) || !r.Last.Equal(kept.Last) || !r.NotBefore.After(s.now) {
 		t.Errorf("%+v, was %+v", r.Place, kept.Place)
+	}
+}
+
+// moving is a server of feeds at some addresses, which move permanently to where they point;
+// to 410 they are gone.
+type moving struct {
+	*httptest.Server
+	mu    sync.Mutex
+	to    map[string]string // by path
+	asked map[string]int    // requests by path
+}
+
+func newMoving(t *testing.T, to map[string]string) *moving {
+	p := &moving{to: to, asked: map[string]int{}}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.asked[r.URL.Path]++
+		switch to, is := p.to[r.URL.Path]; {
+		case !is:
+			http.NotFound(w, r)
+		case to == "410":
+			w.WriteHeader(http.StatusGone)
+		case to != "":
+			http.Redirect(w, r, to, http.StatusMovedPermanently)
+		default:
+			w.Header().Set("ETag", "1")
+			io.WriteString(w, `<rss version="2.0"><channel><item><guid>1</guid></item></channel></rss>`)
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// during returns how often paths are asked for in some hours.
+func (p *moving) during(s *sim, hours int, paths ...string) (n []int) {
+	clear(p.asked)
+	s.pass(time.Duration(hours) * time.Hour)
+	for _, path := range paths {
+		n = append(n, p.asked[path])
+	}
+	return n
+}
+
+// list replaces the list of feeds.
+func (s *sim) list(urls ...string) *sim {
+	check(os.WriteFile(s.OPML, []byte(opml(urls...)), 0o644))
+	return s
+}
+
+// TestGone: a feed that is gone is not asked for again, unless it is taken off the list and
+// put on again; also after a restart.
+func TestGone(t *testing.T) {
+	p := newMoving(t, map[string]string{"/gone": "410", "/other": ""})
+	gone, other := "http://a.test/gone", "http://b.test/other"
+	l := newLife(t, p.Server, 30, gone, other)
+	s := l.open(io.Discard)
+	for k, tt := range []struct {
+		list    []string
+		restart bool
+		want    int
+	}{
+		{list: []string{gone, other}, want: 1},
+		{list: []string{gone, other}, restart: true, want: 0},
+		{list: []string{other}, want: 0},
+		{list: []string{gone, other}, want: 1},
+		{list: []string{other}, restart: true, want: 0},
+		{list: []string{gone, other}, restart: true, want: 1},
+	} {
+		if s.list(tt.list...); tt.restart {
+			l.Begin = s.now
+			check(s.Close())
+			s = l.open(io.Discard)
+		}
+		if n := p.during(s, 5, "/gone", "/other"); n[0] != tt.want || n[1] == 0 {
+			t.Errorf("%d: %d requests for the feed that is gone, %d for the other; want %d, and some", k, n[0], n[1], tt.want)
+		}
+	}
+	p.to["/gone"] = ""
+	p.during(s.list(other), 1)
+	if n := p.during(s.list(gone, other), 5, "/gone"); n[0] < 2 {
+		t.Errorf("%d requests for a feed that has come back", n[0])
+	}
+	check(s.Close())
+}
+
+// TestMovedTogether: of feeds that moved to one address one is asked for; that which the list
+// names so, if it does.
+func TestMovedTogether(t *testing.T) {
+	p := newMoving(t, map[string]string{"/a": "http://x.test/x", "/b": "http://X.test:80/x", "/x": ""})
+	a, b, x := "http://a.test/a", "http://b.test/b", "http://x.test/x"
+	s := simulate(t, p.Server, a, b)
+	p.during(s, 2)
+	asked := func() (addresses []string) {
+		for _, address := range []string{a, b, x} {
+			if s.learner.Has(address) {
+				addresses = append(addresses, address)
+			}
+		}
+		return addresses
+	}
+	for _, tt := range []struct{ list, asked []string }{
+		{[]string{a, b}, []string{a}},
+		{[]string{b}, []string{b}},
+		{[]string{a, b, x}, []string{x}},
+		{[]string{b, a}, []string{a}},
+	} {
+		s.list(tt.list...).pass(time.Hour)
+		if n := p.during(s, 5, "/x", "/a", "/b"); n[0] == 0 || n[0] > 5*4 || n[1]+n[2] > 0 || !slices.Equal(asked(), tt.asked) {
+			t.Errorf("%v: %v requests, of %v; want them of %v", tt.list, n, asked(), tt.asked)
+		}
+	}
+	for _, r := range s.view("").Feeds {
+		if row := s.Row(r); (r.ID.URL == b) != strings.Contains(row.Reason, "asked for as") {
+			t.Errorf("%s: %s", r.ID.URL, row.Reason)
+		}
 	}
 }

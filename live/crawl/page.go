@@ -62,8 +62,15 @@ func (r *record) Shade(n int) float64 {
 func (c *Crawler) Row(r *record) feedRow {
 	row := feedRow{record: r}
 	b, err := c.learner.Belief(r.ID.URL)
-	if r.Gone || err != nil {
-		row.Reason = "gone: it is not asked for again"
+	switch {
+	case r.Gone:
+		row.Reason = "gone: it is not asked for again, unless you take it off the list and put it on again"
+		return row
+	case !r.listed:
+		row.Reason = "it is not on the list"
+		return row
+	case err != nil:
+		row.Reason = "it moved to where another feed of the list is, and is asked for as " + r.same.Name()
 		return row
 	}
 	row.PerDay, row.HalfLife = b.Items*24, b.HalfLife

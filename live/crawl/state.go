@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -36,6 +37,7 @@ type record struct {
 	ID     schedule.ID `json:"-"`
 	listed bool        // in the OPML file
 	held   bool        // a request is under way
+	same   *record     // that is asked for at its place: itself, or another that moved there
 }
 
 func newRecord(address string) *record {
@@ -44,6 +46,20 @@ func newRecord(address string) *record {
 		host = strings.ToLower(u.Hostname())
 	}
 	return &record{Place: feed.Place{URL: address}, ID: schedule.ID{Crawl: crawlName, Key: host, URL: address}}
+}
+
+// spelled returns an address in one spelling.
+func spelled(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	u.Host = strings.ToLower(u.Host)
+	if u.Port() == map[string]string{"http": "80", "https": "443"}[u.Scheme] {
+		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
+	}
+	u.Path, u.Fragment = cmp.Or(u.Path, "/"), ""
+	return u.String()
 }
 
 // count takes up when an item was published, if that is known.
@@ -276,8 +292,8 @@ func (c *Crawler) learn(e *entry) error {
 	}
 	crawl := learner.Crawl{Source: e.Feed, At: e.At, NotBefore: e.NotBefore, Truncated: e.Truncated}
 	switch e.Outcome {
-	case feed.Gone:
-		return c.learner.Remove(e.Feed)
+	case feed.Gone: // and not enrolled, unless it was put on the list again since
+		return nil
 	case feed.Failed:
 		crawl.Outcome = learner.Failed
 	case feed.Unchanged:

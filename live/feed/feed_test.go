@@ -60,6 +60,9 @@ func TestAnswers(t *testing.T) {
 		"far away":             {status: 429, header: "Retry-After=" + strings.Repeat("9", 30), outcome: Failed, wait: maxWait},
 		"redirect":             {status: 301, header: "Location=http://b.test/feed#x", outcome: Found, url: "http://b.test/feed"},
 		"redirect for once":    {status: 302, header: "Location=http://b.test/feed", outcome: Found},
+		"gone":                 {status: 410, outcome: Gone},
+		"moved and gone":       {status: 301, header: "Location=http://gone.test/feed", outcome: Gone},
+		"gone for now":         {status: 302, header: "Location=http://gone.test/feed", outcome: Failed, reason: "for now"},
 		"moved to nothing":     {status: 301, header: "Location=http://none.test/feed", outcome: Failed, reason: "404 Not Found"},
 		"chain":                {status: 302, header: "Location=more/feed", outcome: Failed, reason: "more than 5 redirects"},
 		"other scheme":         {status: 302, header: "Location=file:///etc/passwd", outcome: Failed, reason: "robots.txt"},
@@ -85,6 +88,8 @@ func TestAnswers(t *testing.T) {
 					status, body = cmp.Or(tt.robots, 403), ""
 				case r.Host == "b.test":
 					status, header, body = 200, "", example
+				case r.Host == "gone.test":
+					status, header = 410, ""
 				case r.Host == "none.test":
 					status, header = 404, ""
 				}

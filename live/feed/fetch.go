@@ -43,7 +43,7 @@ type Outcome string
 const (
 	Found     Outcome = "found"     // 200, and what it shows
 	Unchanged Outcome = "unchanged" // 304
-	Gone      Outcome = "gone"      // 410: it is not asked for again
+	Gone      Outcome = "gone"      // 410, at its address or where it moved for good: it is not asked for again
 	Failed    Outcome = "failed"
 )
 
@@ -256,6 +256,9 @@ func (f *Fetcher) Fetch(p Place) Result {
 		return out
 	}
 	f.conclude(&out, res)
+	if out.Outcome == Gone && !permanent {
+		out.Outcome, out.Err = Failed, failf("for now it redirects to an address that is gone")
+	}
 	if permanent && (out.Outcome == Found || out.Outcome == Unchanged) {
 		out.Place.URL = res.Request.URL.String()
 	}
