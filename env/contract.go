@@ -61,7 +61,7 @@ type Online struct {
 }
 
 // Limits say which crawls are allowed at a decision. The policies of a program
-// that crawls keep them: those that implement [Open].
+// that crawls keep them: those that implement [DynamicLearner].
 type Limits struct {
 	Budget    float64 // what the crawls may cost together
 	NotBefore []int   // epoch before which each source is not crawled
@@ -140,9 +140,9 @@ type Learner[O Knowledge] interface {
 	Update(crawls []Crawled, next *O)
 }
 
-// Open is a learner for a program that crawls: sources come and go, and it keeps
+// DynamicLearner is a learner for a program that crawls: sources come and go, and it keeps
 // the limits that it sees. A place beyond all others makes room for itself.
-type Open interface {
+type DynamicLearner interface {
 	Learner[Online]
 	// Add puts a source of which nothing is known in place i, which is free or
 	// the first beyond all others.

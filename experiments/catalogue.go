@@ -19,11 +19,11 @@ type Entry struct {
 	// one that a sweep gives it. None stands for the model. A policy with the
 	// model among them runs at any level, and does not look at what else is
 	// shown; a learner runs at its own only.
-	Levels []env.Level
-	Marks  bool // needs to know the law of the items' initial interest
-	Small  bool // exact and dear: for instances of a few sources without noise
-	Misled bool // it is the reference with other parameters, and needs some
-	Packs  bool // another policy does the same where all crawls cost the same
+	Levels            []env.Level
+	Marks             bool // needs to know the law of the items' initial interest
+	Small             bool // exact and dear: for instances of a few sources without noise
+	NeedsBelief       bool // it is the reference with other parameters, and needs some
+	NeedsUnequalCosts bool // another policy does the same where all crawls cost the same
 
 	// Settings returns a pointer to the settings at that level, filled with
 	// the defaults. Its toml tags name the keys. nil where there are none.
@@ -73,9 +73,9 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		return fmt.Sprintf("it is for at most %d sources, not %d", smallest, len(sources))
 	case e.Small && (!s.Mean || s.Seeded):
 		return "it is for the mean dynamics"
-	case e.Misled && s.Believed == nil:
+	case e.NeedsBelief && s.Believed == nil:
 		return "it needs parameters other than the true ones, of an instance that -believe names"
-	case e.Packs && !slices.ContainsFunc(sources, func(x env.Source) bool { return x.Cost != sources[0].Cost }):
+	case e.NeedsUnequalCosts && !slices.ContainsFunc(sources, func(x env.Source) bool { return x.Cost != sources[0].Cost }):
 		return "it packs crawls of unequal cost, and here all cost the same"
 	}
 	return ""
@@ -181,8 +181,8 @@ var policies = slices.Concat([]Entry{
 	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", Levels: modelOrState, New: byLevel(
 		model(baselines.NewWhittle),
 		policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
-	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed", Misled: true, New: model(baselines.NewWhittle)},
-	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget", Packs: true, New: model(baselines.NewWhittlePacked)},
+	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed", NeedsBelief: true, New: model(baselines.NewWhittle)},
+	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget", NeedsUnequalCosts: true, New: model(baselines.NewWhittlePacked)},
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
 		New: policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
 	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {

@@ -25,7 +25,7 @@ type Crawler struct {
 	opt     CrawlerOptions
 	kind    *Kind
 	learner Learner
-	open    env.Open
+	open    env.DynamicLearner
 
 	start   time.Time
 	now     time.Time // the latest
@@ -42,7 +42,7 @@ type Crawler struct {
 
 // CrawlerOptions say how a program crawls.
 type CrawlerOptions struct {
-	Learner  string        // one that is an [env.Open]; empty for "forecast"
+	Learner  string        // one that is an [env.DynamicLearner]; empty for "forecast"
 	Settings any           // as [Kind.Settings] returns them; nil for the defaults
 	Epoch    time.Duration // how exact times are; some crawls should fit into each
 	Budget   float64       // what the crawls of an epoch may cost together
@@ -148,7 +148,7 @@ func (c *Crawler) build(l Learner) (err error) {
 		}
 	}
 	c.learner = l
-	if c.open, _ = l.(env.Open); c.open == nil {
+	if c.open, _ = l.(env.DynamicLearner); c.open == nil {
 		return fmt.Errorf("with the learner %q sources do not come and go", c.opt.Learner)
 	}
 	return nil

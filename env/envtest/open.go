@@ -12,7 +12,7 @@ import (
 // Open checks that a learner keeps its limits at every epoch while sources come and
 // go, the budget changes, crawls fail, and sources are crawled that it did not
 // select. The learner begins with the sources of the terms.
-func Open(t *testing.T, newLearner func(env.Terms) env.Open) {
+func Open(t *testing.T, newLearner func(env.Terms) env.DynamicLearner) {
 	t.Helper()
 	r := stream.New(1, stream.Test)
 	terms := env.Terms{Budget: 4}

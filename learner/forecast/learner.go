@@ -80,9 +80,9 @@ type Learner struct {
 }
 
 var (
-	_ env.Open      = (*Learner)(nil)
-	_ env.Reporter  = (*Learner)(nil)
-	_ env.Estimator = (*Learner)(nil)
+	_ env.DynamicLearner = (*Learner)(nil)
+	_ env.Reporter       = (*Learner)(nil)
+	_ env.Estimator      = (*Learner)(nil)
 )
 
 // New returns the learner; nil settings are [DefaultSettings].
@@ -151,7 +151,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 	l.est.Fit()
 }
 
-// Add implements env.Open.
+// Add implements env.DynamicLearner.
 func (l *Learner) Add(i int, cost float64) {
 	if i == len(l.terms.Costs) {
 		l.terms.Costs = append(l.terms.Costs, math.Inf(1))
@@ -167,7 +167,7 @@ func (l *Learner) Add(i int, cost float64) {
 	l.line(i)
 }
 
-// Remove implements env.Open.
+// Remove implements env.DynamicLearner.
 func (l *Learner) Remove(i int) {
 	l.setCost(i, math.Inf(1))
 	l.est.Open(i)

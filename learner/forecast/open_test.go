@@ -9,5 +9,5 @@ import (
 
 // TestOpen: limits hold while sources come and go.
 func TestOpen(t *testing.T) {
-	envtest.Open(t, func(terms env.Terms) env.Open { return newLearner(terms, nil) })
+	envtest.Open(t, func(terms env.Terms) env.DynamicLearner { return newLearner(terms, nil) })
 }

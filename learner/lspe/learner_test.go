@@ -236,7 +236,7 @@ func TestAllocs(t *testing.T) {
 
 // TestOpen: limits hold while sources come and go.
 func TestOpen(t *testing.T) {
-	envtest.Open(t, func(terms env.Terms) env.Open {
+	envtest.Open(t, func(terms env.Terms) env.DynamicLearner {
 		l, err := New(terms, nil, stream.New(1, stream.Policy))
 		if err != nil {
 			t.Fatal(err)

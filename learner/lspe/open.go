@@ -7,9 +7,9 @@ import (
 	"ephemera/env"
 )
 
-var _ env.Open = (*Learner)(nil)
+var _ env.DynamicLearner = (*Learner)(nil)
 
-// Add implements env.Open. The source stands in line for its first crawl.
+// Add implements env.DynamicLearner. The source stands in line for its first crawl.
 func (l *Learner) Add(i int, cost float64) {
 	if i == len(l.src) {
 		l.src, l.costs = append(l.src, Source{}), append(l.costs, math.Inf(1))
@@ -22,7 +22,7 @@ func (l *Learner) Add(i int, cost float64) {
 	}
 }
 
-// Remove implements env.Open. It takes as long as there are sources that wait, which
+// Remove implements env.DynamicLearner. It takes as long as there are sources that wait, which
 // are not more than an epoch's crawls.
 func (l *Learner) Remove(i int) {
 	s := &l.src[i]
