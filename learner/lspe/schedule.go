@@ -61,10 +61,11 @@ func (s *schedule) clear(epoch int) {
 func (s *schedule) affordable(i int) bool { return env.Fits(s.costs[i], s.budget) }
 
 // sleep puts a source to sleep until the first age s with s + ½ ≥ reach. Where those
-// who wake then have woken already, it waits with them.
+// who wake then have woken already, it waits with them, and so does a source that is
+// due at the epoch after its crawl, however many wait before it.
 func (s *schedule) sleep(w Waiting) {
 	due := w.due()
-	if due < s.ring.Next() {
+	if due < s.ring.Next() || due == int(w.Last)+1 {
 		s.waiting = append(s.waiting, w)
 		return
 	}
@@ -105,8 +106,9 @@ func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) 
 }
 
 // choose appends to dst the sources of ids and key, and of those that wait the ones
-// with the greatest index, within the budget. At a price of 0 it leaves out who is
-// not due.
+// with the greatest index, within the budget, but none whose index is below 0: its
+// crawl costs more of what is to come than it brings. With budget to spare sources
+// so wait until they are nearly due, and their ages vary.
 func (s *schedule) choose(dst []int, o *env.Online, price float64) []int {
 	var due float64
 	for _, w := range s.waiting {
@@ -114,8 +116,8 @@ func (s *schedule) choose(dst []int, o *env.Online, price float64) []int {
 		if late >= 0 && o.Allowed(int(w.ID)) {
 			due += s.costs[w.ID]
 		}
-		if price > 0 || late >= 0 {
-			s.ids, s.key = append(s.ids, w.ID), append(s.key, price+w.Slope*late)
+		if index := price + w.Slope*late; index >= 0 {
+			s.ids, s.key = append(s.ids, w.ID), append(s.key, index)
 		}
 	}
 	from := len(dst)
