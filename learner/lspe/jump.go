@@ -5,19 +5,26 @@ import "math"
 // A crawl that brings far more or less than expected says that the source has
 // become another one. Two sums of what exceeds one standard deviation (Page, 1954)
 // tell it from noise, and the source is then begun anew from its last crawl and the
-// pooled curve. Where a tenth of the sources do so at about one time the world has
+// pooled curve. A deviation is that of the square roots (Anscombe, 1948),
+//
+//	ζ = 2(√(X/φ + ⅜) − √(m/φ + ⅜)),  φ = D + .15²m
+//
+// for a harvest X of mean m and variance φm: sums of items of size φ, whose root varies
+// by about ½ whatever the mean. In units of √(φm) the one item of a quiet source is
+// three standard deviations, and three such in a row would be a jump. Where a tenth of the sources do so at about one time the world has
 // changed: each of the others counts as having few cycles at its next crawl.
 
 const (
 	surprise    = 5   // greatest deviation that counts, in standard deviations
 	alarm       = 8   // sum at which the level has jumped
 	slack       = .15 // error of the expectation that is no surprise, as a share
+	anscombe    = 3. / 8
 	judged      = 5   // cycles before which nothing is expected
 	worldShare  = .1  // of the sources, by which the world has changed
 	worldLeast  = 2.5 // but more than so many of them
 	worldMemory = 4   // crawls in which they do so, per source
 	remembered  = 4   // cycles that a source counts as having then
-	dispersions = 50  // cycles over which the dispersion is averaged
+	dispersions = 400 // cycles over which the dispersion is averaged
 )
 
 // jumped takes in what a crawl brought and reports whether the level of the
@@ -29,13 +36,15 @@ func (s *Source) jumped(z, harvest float64) bool {
 	}
 	e := harvest - mean
 	if s.Cycles >= judged {
-		sigma := math.Sqrt(s.Dispersion*mean + slack*slack*mean*mean)
-		zeta := float32(max(-surprise, min(surprise, e/sigma)))
+		phi := s.Dispersion + slack*slack*mean
+		deviation := 2 * (math.Sqrt(harvest/phi+anscombe) - math.Sqrt(mean/phi+anscombe))
+		zeta := float32(max(-surprise, min(surprise, deviation)))
 		s.Rise = max(0, s.Rise+zeta-1)
 		s.Fall = max(0, s.Fall-zeta-1)
 		if max(s.Rise, s.Fall) > alarm {
 			return true
 		}
+		sigma := math.Sqrt(phi * mean)
 		e = max(-3*sigma, min(3*sigma, e))
 	}
 	s.Dispersion += max(1/float64(s.Cycles), 1./dispersions) * (e*e/mean - s.Dispersion)
