@@ -18,7 +18,8 @@ const (
 	clarity    = .3 // prices per standard deviation of a harvest that count a cycle in full
 	// The actor moves θ by a factor of at most so much between two crawls of a
 	// source: beyond, polynomials say anything, and only a crawl tells.
-	trust = 2
+	trust    = 2
+	evidence = 2 // standard errors by which W is below 0 before a wait grows at a price of 0
 	// A cycle longer than 2θ + 1 counts as one of 2θ + 1: what comes that late
 	// says little about the threshold, and its powers would outweigh the others.
 	longest = 2
@@ -26,17 +27,38 @@ const (
 
 // act takes a step of the policy gradient:
 //
-//	ln θ ← Π[ln θ − a(k) clip((W − λ)/max(λ, X̄/10C), 1)]
+//	ln θ ← Π[ln θ − a(k) max(1, √(θ/R)) clip((W − λ)/max(λ, X̄/10C), 1)]
 //
-// X̄ being the source's mean harvest. share is 1 at a crawl and ½ where a source wakes
-// without one.
+// X̄ being the source's mean harvest, R a round. share is 1 at a crawl and ½ where a
+// source wakes without one.
+//
+// The root keeps sources from being lost. A step that is noise moves ln θ at random,
+// and after one to a longer wait the next comes later: with steps of one size θ
+// spends time in proportion to itself, most of it at thresholds far beyond all others.
+// With steps that grow with √θ no threshold holds it longer than another, and what W
+// says decides.
+//
+// At a price of 0 a crawl costs nothing but the wait that it begins anew, and a
+// longer wait needs evidence: W counts as negative by as much only as it is below
+// two standard errors,
+//
+//	W ← min(0, W + 2σ√b(k) min(κ, 2θ)/C)
+//
+// σ being the standard deviation of its harvests, and σ√b κ about that of the slope
+// of a line through harvests at ages that vary by the factor e^(1/κ).
 func (l *Learner) act(i int, share float64) {
 	if l.set.Actor == "off" {
 		return
 	}
 	s := &l.src[i]
-	excess := clip((l.Index(i) - l.price) / max(l.price, l.mean(i)/10))
-	l.move(i, s.Theta*math.Exp(-share*l.set.A.At(int(s.Cycles))*excess))
+	w := l.Index(i)
+	if l.price == 0 && w < 0 {
+		sigma := math.Sqrt(s.Dispersion * s.Harvests[0])
+		w = min(0, w+evidence*sigma*math.Sqrt(l.set.B.At(int(s.Cycles)))*min(l.slope(i), 2*s.Theta)/l.costs[i])
+	}
+	excess := clip((w - l.price) / max(l.price, l.mean(i)/10))
+	step := share * l.set.A.At(int(s.Cycles)) * max(1, math.Sqrt(s.Theta/l.round))
+	l.move(i, s.Theta*math.Exp(-step*excess))
 }
 
 // mean returns X̄/C, a source's mean harvest per budget unit.

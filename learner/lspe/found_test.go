@@ -1,9 +1,11 @@
 package lspe
 
 import (
+	"slices"
 	"testing"
 
 	"ephemera/env"
+	"ephemera/env/envtest"
 )
 
 // TestFoundLate: where the first pass finds nothing it is repeated until something
@@ -20,6 +22,80 @@ func TestFoundLate(t *testing.T) {
 			if theta := l.Threshold(i); !(theta >= 1 && theta <= l.most()) {
 				t.Fatalf("seed %d: threshold %v", seed, theta)
 			}
+		}
+	}
+}
+
+// quiet returns n sources with one item in ten epochs, of which half are gone after
+// an epoch and a half.
+func quiet(n int, budget float64) env.Instance {
+	return env.Instance{Sources: slices.Repeat([]env.Source{env.NewSource("", .1, .5, 1)}, n), Budget: budget}
+}
+
+// strand puts source i to a threshold of 1000 epochs, as if it had been there for so
+// many cycles, with the narrow slope and small steps that go with them.
+func strand(l *Learner, w *harvests, i int, cycles int32) {
+	s := &l.src[i]
+	s.From = 0
+	l.plan += l.costs[i]/1000 - l.costs[i]/s.Theta
+	s.Theta = 1000
+	s.measure()
+	for range 30 {
+		s.take(1000, w.draw(i, 1000), .1)
+		s.Common += .1 * (l.pooled.at(1000) - s.Common)
+	}
+	s.Cycles = cycles
+	l.evaluate(i)
+	if _, asleep := l.ring.Wake(i); asleep {
+		l.ring.Remove(i)
+	}
+	l.release(func(w Waiting) bool { return int(w.ID) == i })
+	l.sleep(l.standing(i, 0))
+}
+
+// TestComesBack: a source that waits a thousand epochs, and has done so for long, comes
+// back where it is worth its crawls, though harvests there show hardly anything.
+func TestComesBack(t *testing.T) {
+	busy := quiet(1, 1)
+	busy.Sources[0].Rate = 50
+	for _, c := range []struct {
+		name   string
+		in     env.Instance
+		cycles int32
+	}{{"busy", busy, 1e6}, {"quiet", quiet(1, 1), 1e4}} {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range uint64(5) {
+				l, w := newLearner(t, c.in, seed, nil), newHarvests(c.in, seed)
+				w.learn(l, 1000)
+				strand(l, w, 0, c.cycles)
+				w.learn(l, 100_000)
+				if theta := l.Threshold(0); theta > 50 {
+					t.Errorf("seed %d: after 100 000 epochs the threshold is %.1f; want at most 50", seed, theta)
+				}
+			}
+		})
+	}
+}
+
+// TestNotLost: one quiet source, to which the whole budget goes, is crawled as often as
+// it should be over a million epochs.
+func TestNotLost(t *testing.T) {
+	envtest.Alone(t)
+	in := quiet(1, 1)
+	best := whittle(in, 10_000).frozen
+	for seed := uint64(1); seed <= 3; seed++ {
+		l, w := newLearner(t, in, seed, nil), newHarvests(in, seed)
+		w.learn(l, 10_000)
+		var mean float64
+		for part := range 99 {
+			got := w.learn(l, 10_000) / best
+			mean += got / 99
+			if got < .85 {
+				t.Errorf("seed %d: %.3f of Whittle from epoch %d on; want .85", seed, got, 10_000*(part+1))
+			}
+		}
+		if mean < .98 {
+			t.Errorf("seed %d: %.3f of Whittle over a million epochs; want .98", seed, mean)
 		}
 	}
 }
