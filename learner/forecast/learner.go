@@ -75,8 +75,9 @@ type Learner struct {
 
 	sel *baselines.Selector
 	schedule
-	key   []float64 // of those that are awake
-	order []int     // some of their places
+	key     []float64    // of those that are awake
+	thought []env.Source // what they are thought to be, likewise
+	order   []int        // some of their places
 }
 
 var (
@@ -117,13 +118,13 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 		l.round = l.terms.Round()
 	}
 	cost := l.rouse(o)
-	l.key = l.key[:0]
+	l.key, l.thought = l.key[:0], l.thought[:0]
 	for _, i := range l.Awake {
-		key := math.Inf(-1)
+		key, s := math.Inf(-1), l.optimistic(int(i))
 		if l.terms.Affordable(int(i)) {
-			key = l.foretell(int(i), o) / l.terms.Costs[i]
+			key = l.foretell(int(i), s, o) / l.terms.Costs[i]
 		}
-		l.key = append(l.key, key)
+		l.key, l.thought = append(l.key, key), append(l.thought, s)
 	}
 	l.Epoch = o.Epoch
 	longest := cmp.Or(l.set.Longest, l.explore(o.Epoch))
@@ -204,11 +205,9 @@ func (l *Learner) Price() float64 { return l.Mean }
 
 // Threshold returns the age, in epochs, at which the index of source i reaches
 // the price, were it to publish the same at all times; +Inf if none does.
-func (l *Learner) Threshold(i int) float64 { return l.threshold(i, l.Price()) }
-
-func (l *Learner) threshold(i int, price float64) float64 {
+func (l *Learner) Threshold(i int) float64 {
 	c := index.NewCurve(l.optimistic(i))
-	age := c.Age(price*c.Cost, 1, index.Never)
+	age := c.Age(l.Price()*c.Cost, 1, index.Never)
 	if age == index.Never || !l.terms.Affordable(i) {
 		return math.Inf(1)
 	}
@@ -277,6 +276,6 @@ func (l *Learner) Frozen() *Policy {
 	f.terms.Costs = slices.Clone(l.terms.Costs)
 	f.est = l.est.Clone()
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
-	f.Wake, f.key, f.order = nil, nil, nil
+	f.Wake, f.key, f.thought, f.order = nil, nil, nil, nil
 	return &Policy{&f}
 }

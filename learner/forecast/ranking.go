@@ -19,12 +19,11 @@ func (l *Learner) optimistic(i int) env.Source {
 	return s
 }
 
-// foretell returns the index of a source, times its cost: what waits there and what is
-// to come follow from the hours and days behind and ahead. Both are counted over those
+// foretell returns the index of source i, thought to be s, times its cost: what waits
+// there and what is to come follow from the hours and days behind and ahead. Both are counted over those
 // of all sources: sources sleep until they reach a price, which is to be much the same
 // at all hours.
-func (l *Learner) foretell(i int, o *env.Online) float64 {
-	s := l.optimistic(i)
+func (l *Learner) foretell(i int, s env.Source, o *env.Online) float64 {
 	age, alpha := float64(o.Age(i)), s.Factor()
 	behind, ofAll := l.est.Share(i, o.Epoch, -1, min(age, s.Window), alpha)
 	x := s.Harvest(age) * behind / ofAll

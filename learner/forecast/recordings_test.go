@@ -214,7 +214,8 @@ type hourly struct {
 func (p *hourly) Select(dst []int, o *env.Online) []int {
 	dst = p.Learner.Select(dst, o)
 	if k := o.Epoch % 24; o.Epoch > 500 && len(dst) > 0 {
-		p.sum[k] += p.foretell(dst[len(dst)-1], o)
+		last := dst[len(dst)-1]
+		p.sum[k] += p.foretell(last, p.optimistic(last), o)
 		p.crawls[k]++
 	}
 	return dst

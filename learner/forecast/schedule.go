@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"ephemera/baselines/index"
 	"ephemera/baselines/ring"
 	"ephemera/env"
 )
@@ -153,8 +154,15 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 		if cost -= l.terms.Costs[i]; cost < enough*l.terms.Budget {
 			break
 		}
-		age := float64(o.Age(i))
-		if wait := min((l.threshold(i, l.Low)-age)/2, longest-age, most); wait > margin {
+		age := o.Age(i)
+		wait := min(longest-float64(age), most)
+		if wait > margin {
+			// Its threshold is looked for where it lets the source sleep at all.
+			c := index.NewCurve(l.thought[k])
+			near, far := age+2*margin, age+2*int(math.Ceil(wait))
+			wait = min(wait, float64(c.Age(l.Low*c.Cost, near, far)-age)/2)
+		}
+		if wait > margin {
 			sleep(i, wait)
 		} else {
 			cost += l.terms.Costs[i]
