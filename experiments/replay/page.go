@@ -155,7 +155,8 @@ func (a *Answer) Document() result.Document {
 	p, table := a.Page(), scheduleTable(a.Rows)
 	return result.Document{
 		Value: value, Rows: table, Table: table, First: append(slices.Clone(table.Header[:4]), "of now", "interest per hour"),
-		Notes: slices.Concat([]string{p.Answer, sentence("second-half", a)}, p.Notes, p.Sections[0].Notes, p.Footnotes),
+		Notes: slices.DeleteFunc(slices.Concat([]string{p.Answer, sentence("second-half", a)}, p.Notes, p.Sections[0].Notes, p.Footnotes),
+			func(note string) bool { return note == "" }),
 	}
 }
 

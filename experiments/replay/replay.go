@@ -114,6 +114,8 @@ var shares = []float64{.1, .2, .35, .5, .65, .8} // of the crawls
 const (
 	usual      = 4.0     // hours; how often all sources are crawled where nothing is said of it
 	precise    = 1. / 12 // hours: five minutes, of an epoch with several crawls, as the crawler of feeds has it
+	coarse     = 1.0     // hours of an epoch with several crawls, at most,
+	rounds     = 12      // and of the time in which all sources can be crawled a part
 	shortest   = 1. / 60 // hours of an epoch
 	portion    = 4       // at most one source in so many is crawled in an epoch
 	day        = 86400   // seconds
@@ -124,24 +126,49 @@ const (
 )
 
 // pace returns how long an epoch is, in seconds, and how many crawls it has, so
-// that they make just that many crawls an hour: one, or as many as there are in five
-// minutes. Of few sources no more than a part are crawled at once.
-func pace(n int, rate float64) (length float64, budget int) {
-	hours := max(shortest, min(precise, float64(n)/rate/portion))
+// that they make just that many crawls an hour: one, or as many as there are in some
+// hours. Of few sources no more than a part are crawled at once.
+func pace(n int, rate, hours float64) (length float64, budget int) {
+	hours = max(shortest, min(hours, float64(n)/rate/portion))
 	budget = int(min(math.Ceil(rate*hours*(1-1e-9)), float64(n)))
 	return max(1, math.Round(3600*float64(budget)/rate)), budget
 }
 
-// most is how much of a log is played unless it is said from when on: the schedules of
-// that many crawls take about a minute. looked is how many sources a rule looks at in
-// the time of a crawl.
-const (
-	most   = 2e6
-	looked = 1000
-)
+// patience is how often the schedules of a log may look at a source, unless it is said
+// from when on the log is played: it takes about a minute on two cores.
+const patience = 1.5e7
 
-// enough returns how many epochs are played at most.
-func (w window) enough(n int) int { return int(most / (float64(w.budget) + float64(n)/looked)) }
+// looks returns how often an epoch looks at a source, in the time of the learner: at
+// those near their threshold, and several times at those that are crawled; rules, which
+// take a hundredth, look at all.
+func (w window) looks(n int) float64 {
+	return min(float64(n), 50*float64(w.budget)) + 10*float64(w.budget) + float64(n)/100
+}
+
+// fixWindow finds the epochs of the log and how many crawls each has. Where there are
+// so many that the schedules would take long they get longer, and what is still too
+// much is left out at the beginning.
+func (a *Answer) fixWindow() {
+	first, last, n := float64(a.Log.First), float64(a.Log.Last), len(a.Log.Names)
+	w := &a.window
+	longest := max(precise, min(coarse, float64(n)/a.Rate/rounds))
+	for hours := precise; ; hours = min(2*hours, longest) {
+		*w = window{begin: first, from: first}
+		w.length, w.budget = pace(n, a.Rate, hours)
+		epochs := math.Floor((last - first) / w.length)
+		w.to = first + epochs*w.length
+		enough := max(8, math.Floor(patience/w.looks(n)))
+		if epochs <= enough || a.First != nil {
+			return
+		}
+		if hours == longest {
+			a.LeftOut = (epochs - enough) * w.length / day
+			w.begin = w.to - enough*w.length
+			w.from = w.begin
+			return
+		}
+	}
+}
 
 // Ask answers the question.
 func (q Question) Ask(ctx context.Context) (*Answer, error) {
@@ -248,26 +275,22 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 			return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s", unix(first), unix(last), a.Log.Path)
 		}
 	}
-	length, budget := pace(n, a.Rate)
-	a.Budget = budget
-	if budget >= n {
-		return fmt.Errorf("%.4g crawls per hour crawl all %d sources at every decision, %v apart; there is nothing to schedule", a.Rate, n, seconds(length))
+	a.fixWindow()
+	w := &a.window
+	a.Budget = w.budget
+	if w.budget >= n {
+		return fmt.Errorf("%.4g crawls per hour crawl all %d sources at every decision, %v apart; there is nothing to schedule", a.Rate, n, seconds(w.length))
 	}
-	if least := float64(n) / a.Longest; a.Longest > 0 && n > budget*(window{length: length}).within(a.Longest) {
+	if least := float64(n) / a.Longest; a.Longest > 0 && n > w.budget*w.within(a.Longest) {
 		return fmt.Errorf("crawling %d sources every %v takes %.4g crawls per hour; there are %.4g", n, hours(a.Longest), least, a.Rate)
 	}
-	epochs := math.Floor((last - first) / length)
-	if epochs < 8 {
-		return fmt.Errorf("%s lasts %v, %v decisions at %.4g crawls per hour; needed are 8 or more", a.Log.Path, seconds(last-first), epochs, a.Rate)
+	if w.epochs() < 8 {
+		return fmt.Errorf("%s lasts %v, %v decisions at %.4g crawls per hour; needed are 8 or more", a.Log.Path, seconds(last-first), w.epochs(), a.Rate)
 	}
-	a.window = window{first, first, first + epochs*length, length, budget}
-	if enough := float64(a.window.enough(n)); epochs > enough && a.First == nil {
-		a.LeftOut = (epochs - enough) * length / day
-		a.window.begin = a.window.to - enough*length
-		a.window.from, epochs = a.window.begin, enough
-		a.Log = a.Log.Between(int64(a.window.from), a.Log.Last+1)
+	a.middle = w.epochs() / 2
+	if a.LeftOut > 0 {
+		a.Log = a.Log.Between(int64(w.begin), a.Log.Last+1)
 	}
-	a.middle = int(epochs) / 2
 	switch {
 	case a.Crawls != nil:
 	case a.Rule != "":
@@ -298,6 +321,13 @@ func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 	}}
 }
 
+// telling is how many items tell schedules apart: the share found within a time is then
+// known to five in a hundred.
+const telling = 100
+
+// Telling reports whether there are items enough for a verdict.
+func (a *Answer) Telling() bool { return a.Log.Rows >= telling }
+
 // conclude fills what follows from the runs.
 func (a *Answer) conclude() {
 	now, learning, whittle := a.Rows[0], a.Rows[1], a.Rows[2]
@@ -309,13 +339,17 @@ func (a *Answer) conclude() {
 		r := &a.SecondHalf[k]
 		r.OfNow = result.Ptr(r.Interest / a.SecondHalf[0].Interest)
 	}
+	last := len(shares)
+	a.Budgets[last] = part{1, a.Rate, learning.Interest / now.Interest}
+	a.Fewer = math.NaN()
+	if !a.Telling() {
+		a.Gain = stats.Estimate{Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+		return
+	}
 	a.Gain = stats.EstimateRatio(learning.days, now.days, block) // not finite where there are too few days
 	a.Gain.Value = learning.Interest/now.Interest - 1
 	a.Gain.Lo, a.Gain.Hi = a.Gain.Lo-1, a.Gain.Hi-1
 
-	last := len(shares)
-	a.Budgets[last] = part{1, a.Rate, learning.Interest / now.Interest}
-	a.Fewer = math.NaN()
 	if a.Budgets[last].Interest < 1 {
 		return
 	}

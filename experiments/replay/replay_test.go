@@ -160,11 +160,12 @@ func testMeasure(t *testing.T, shows int) {
 	}
 }
 
-// Epochs and budgets make just as many crawls as were asked for.
+// Epochs and budgets make just as many crawls as were asked for, about one an epoch or
+// those of five minutes.
 func TestPace(t *testing.T) {
 	for _, n := range []int{2, 64, 2000, 1e5} {
 		for _, rate := range []float64{.01, .3, 1, 2.5, 7.3, 60, 500, 4000, 25000} {
-			length, budget := pace(n, rate)
+			length, budget := pace(n, rate, precise)
 			if budget >= n {
 				continue // refused
 			}
@@ -174,6 +175,38 @@ func TestPace(t *testing.T) {
 			if budget > 1 && (length > 601 || budget > n/2) {
 				t.Errorf("%d sources, %v an hour: %d crawls in %v s", n, rate, budget, length)
 			}
+		}
+	}
+}
+
+// A log whose schedules would take long is played in longer epochs, and where these are
+// an hour its last part only, unless it is said from when on.
+func TestLongLogs(t *testing.T) {
+	for _, c := range []struct {
+		sources    int
+		days, rate float64
+		hours      float64 // of an epoch, about
+		played     float64 // days
+		first      bool
+	}{
+		{sources: 120, days: 730, rate: 5, hours: .2, played: 730},
+		{sources: 64, days: 117, rate: 60, hours: precise, played: 117},
+		{sources: 120, days: 730, rate: 60, hours: 2 * precise, played: 471},
+		{sources: 1000, days: 60, rate: 250, hours: 2 * precise, played: 60},
+		{sources: 1000, days: 365, rate: 250, hours: 4 * precise, played: 112.5},
+		{sources: 1e5, days: 30, rate: 60, hours: precise, played: 30},
+		{sources: 1e5, days: 30, rate: 25000, hours: 4 * precise, played: 1.125},
+		{sources: 1e5, days: 30, rate: 25000, hours: precise, played: 30, first: true},
+	} {
+		a := &Answer{Question: Question{Log: &env.Recording{Names: make([]string, c.sources), Last: int64(c.days * day)}, Rate: c.rate}}
+		if c.first {
+			a.First = &a.Log.First
+		}
+		a.fixWindow()
+		w := a.window
+		hours, played := w.length/3600, (w.to-w.begin)/day
+		if math.Abs(hours/c.hours-1) > .25 || math.Abs(played/c.played-1) > .02 || math.Abs(played+a.LeftOut-c.days) > .1 {
+			t.Errorf("%+v: epochs of %v h, %v days are played and %v left out", c, hours, played, a.LeftOut)
 		}
 	}
 }
@@ -384,6 +417,21 @@ func TestLongest(t *testing.T) {
 		if !(a.Rows[1].Missed > .01) {
 			t.Errorf("%v of the items are missed where a source shows three", a.Rows[1].Missed)
 		}
+	}
+}
+
+// Two sources with three items get no verdict.
+func TestFewItems(t *testing.T) {
+	a := ask(t, Question{Log: parse(t, "source,published\na,0\nb,400000\na,800000\n"), HalfLife: 4, Rate: .2, Seed: 1, Workers: 2})
+	if text := sentence("answer", a); !strings.HasSuffix(text, "3 items are too few to say which is better; needed are 100 or more.") || strings.Contains(text, "It earns") {
+		t.Error(text)
+	}
+	if text := sentence("second-half", a); text != "" {
+		t.Error(text)
+	}
+	var out bytes.Buffer
+	if err := result.Print(&out, a, result.JSON); err != nil || !strings.Contains(out.String(), `"gain": null`) {
+		t.Errorf("%v\n%s", err, &out)
 	}
 }
 
