@@ -63,6 +63,7 @@ type Crawler struct {
 	feeds    map[string]*record // by address in the OPML file
 	list     []byte             // the OPML file, as it was read
 	listErr  error              // of the last reading
+	left     []error            // outlines of list that name no feed
 	listed   time.Time          // when that was
 	underWay int
 	seq      uint64 // of the last entry of the journal
@@ -177,17 +178,20 @@ func (c *Crawler) reread(now time.Time) (err error) {
 	c.listed = now
 	defer func() { c.listErr = err }()
 	text, err := os.ReadFile(c.opt.OPML)
-	if err != nil || bytes.Equal(text, c.list) {
+	if err != nil || c.list != nil && bytes.Equal(text, c.list) {
 		return err
 	}
-	outlines, err := ParseOPML(text)
+	outlines, left, err := ParseOPML(text)
 	if err == nil {
 		err = c.enlist(outlines)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.opt.OPML, err)
 	}
-	c.list = text
+	for _, err := range left {
+		c.opt.Log.Warn("an outline is left out", "file", c.opt.OPML, "error", err)
+	}
+	c.list, c.left = text, left
 	return nil
 }
 

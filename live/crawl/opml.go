@@ -6,11 +6,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/html/charset"
+	"ephemera/live/feed"
 )
 
 // Outline is a feed of an OPML file.
@@ -20,49 +21,76 @@ type Outline struct {
 	Worth float64 // of an item, 0 to 10
 }
 
-type opmlOutline struct {
-	URL      string        `xml:"xmlUrl,attr"`
-	Title    string        `xml:"title,attr"`
-	Text     string        `xml:"text,attr"`
-	Worth    string        `xml:"worth,attr"`
-	Outlines []opmlOutline `xml:"outline"`
-}
-
-// ParseOPML reads the feeds of an OPML file, in whatever folders they are. A feed
-// that is named twice counts once.
-func ParseOPML(text []byte) (feeds []Outline, err error) {
-	d := xml.NewDecoder(bytes.NewReader(text))
-	d.CharsetReader = charset.NewReaderLabel
-	var doc struct {
-		XMLName  xml.Name      `xml:"opml"`
-		Outlines []opmlOutline `xml:"body>outline"`
-	}
-	if err := d.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("it is no OPML: %w", err)
-	}
-	known := map[string]bool{"": true}
-	for all, k := doc.Outlines, 0; k < len(all); k++ {
-		o := all[k]
-		all = append(all, o.Outlines...)
-		address := strings.TrimSpace(o.URL)
-		if known[address] {
+// ParseOPML reads the feeds of an OPML file, in whatever folders they are. A feed that is
+// named twice counts once. What names no feed is left out, each with an error that says
+// where it stands.
+func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
+	d := xml.NewDecoder(bytes.NewReader(feed.UTF8(text, "")))
+	d.Strict = false // people forget to write & as &amp;
+	d.Entity = xml.HTMLEntity
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // it is UTF-8 by now
+	known := map[string]bool{}
+	for inside := false; ; {
+		line, _ := d.InputPos()
+		token, err := d.Token()
+		if err == io.EOF && inside {
+			break
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("it is no OPML: %w", err)
+		}
+		start, is := token.(xml.StartElement)
+		if is && !inside && !strings.EqualFold(start.Name.Local, "opml") {
+			return nil, nil, fmt.Errorf("it is no OPML: it begins with <%s>", start.Name.Local)
+		}
+		inside = inside || is
+		if !is || !strings.EqualFold(start.Name.Local, "outline") {
 			continue
 		}
-		known[address] = true
-		u, err := url.Parse(address)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("xmlUrl is %q; allowed is an address with http or https", address)
+		o, err := newOutline(start.Attr)
+		switch {
+		case err != nil:
+			left = append(left, fmt.Errorf("line %d: %w", line, err))
+		case o.URL != "" && !known[o.URL]:
+			known[o.URL] = true
+			feeds = append(feeds, o)
 		}
-		worth, err := ParseWorth(cmp.Or(o.Worth, "1"))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", address, err)
-		}
-		feeds = append(feeds, Outline{URL: address, Title: cmp.Or(o.Title, o.Text), Worth: worth})
 	}
 	if len(feeds) == 0 {
-		return nil, errors.New("no outline has an xmlUrl; needed is a feed")
+		return nil, left, errors.Join(append(left, errors.New("no outline has an xmlUrl; needed is a feed"))...)
 	}
-	return feeds, nil
+	return feeds, left, nil
+}
+
+// newOutline returns the feed of an outline, without an address if it is a folder. Readers
+// write feed://host/path for http, and feed:https://host/path.
+func newOutline(attrs []xml.Attr) (o Outline, err error) {
+	value := map[string]string{}
+	for _, a := range attrs {
+		value[strings.ToLower(a.Name.Local)] = strings.TrimSpace(a.Value)
+	}
+	address := value["xmlurl"]
+	if address == "" {
+		return o, nil
+	}
+	o.URL = address
+	if scheme, rest, _ := strings.Cut(address, ":"); strings.EqualFold(scheme, "feed") {
+		if o.URL = rest; strings.HasPrefix(rest, "//") {
+			o.URL = "http:" + rest
+		}
+	}
+	u, err := url.Parse(o.URL)
+	if err == nil && u.User != nil { // what is wrong with it is said without the password
+		address = u.Redacted()
+	}
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return o, fmt.Errorf("xmlUrl is %q; allowed is an address with http or https", address)
+	}
+	if o.Worth, err = ParseWorth(cmp.Or(value["worth"], "1")); err != nil {
+		return o, fmt.Errorf("%s: %w", address, err)
+	}
+	o.Title = cmp.Or(value["title"], value["text"])
+	return o, nil
 }
 
 // ParseWorth reads what an item of a feed is worth.

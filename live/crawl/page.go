@@ -30,6 +30,7 @@ type view struct {
 	Now       time.Time
 	PerHour   float64
 	ListError error
+	Left      []error // outlines of the list that name no feed
 	Stats     *stats
 	Feeds     []*record // of the list, by name
 	Failing   []*record // of these
@@ -91,7 +92,7 @@ func (c *Crawler) Row(r *record) feedRow {
 // view returns what the page shows, of one feed if that is named.
 func (c *Crawler) view(name string) *view {
 	v := &view{
-		Crawler: c, Now: c.opt.Now(), PerHour: c.opt.PerHour, ListError: c.listErr, Stats: &c.stats,
+		Crawler: c, Now: c.opt.Now(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left, Stats: &c.stats,
 		One: c.feeds[name], All: name == "all",
 	}
 	for _, r := range c.feeds {

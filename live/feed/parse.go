@@ -63,7 +63,7 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	parser.KeepOriginalFeed = true
 	parser.RSSTranslator = &gofeed.DefaultRSSTranslator{DisableContentImageScan: true}
 	shown := newest{known: map[uint64]bool{}, also: map[uint64]int{}}
-	head, err := inParts(toUTF8(body, contentType), func(document []byte) error {
+	head, err := inParts(plain(body, contentType), func(document []byte) error {
 		part, err := parser.Parse(bytes.NewReader(document))
 		if err != nil {
 			return err
@@ -211,20 +211,24 @@ func short(s string) string {
 // declaration is that of XML, with its encoding.
 var declaration = regexp.MustCompile(`^\s*<\?xml\s(?:[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["'])?[^>]*>`)
 
-// toUTF8 returns a body in UTF-8, without a declaration and without what is no character
-// of XML.
-func toUTF8(body []byte, contentType string) []byte {
+// UTF8 returns a text in UTF-8, without what is no character of XML. What its declaration
+// says of its encoding does not hold any more.
+func UTF8(body []byte, contentType string) []byte {
 	coding, _ := charset.Lookup(encoding(body, contentType))
 	if text, err := coding.NewDecoder().Bytes(body); err == nil {
 		body = text
 	}
-	body = declaration.ReplaceAll(bytes.TrimPrefix(body, []byte("\ufeff")), nil)
-	return bytes.TrimSpace(bytes.Map(func(r rune) rune {
+	return bytes.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
 			return -1
 		}
 		return r // U+FFFD for what is no UTF-8
-	}, body))
+	}, bytes.TrimPrefix(body, []byte("\ufeff")))
+}
+
+// plain returns a feed in UTF-8, without a declaration.
+func plain(body []byte, contentType string) []byte {
+	return bytes.TrimSpace(declaration.ReplaceAll(UTF8(body, contentType), nil))
 }
 
 // encoding returns the name of that of a body. A byte order mark decides over the HTTP

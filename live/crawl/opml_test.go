@@ -1,0 +1,110 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+)
+
+func inUTF16(order binary.AppendByteOrder, text string) string {
+	var b []byte
+	for _, c := range utf16.Encode([]rune(text)) {
+		b = order.AppendUint16(b, c)
+	}
+	return string(b)
+}
+
+// TestParseOPML: what is read of files, as readers and people write them. An outline that
+// names no feed is left out, with its line.
+func TestParseOPML(t *testing.T) {
+	body := func(outlines string) string {
+		return "<opml version=\"2.0\">\n<body>\n" + outlines + "\n</body></opml>"
+	}
+	const good = `<outline type="rss" title="Zürich" xmlUrl="http://a.test/feed"/>`
+	declared := func(encoding string) string { return `<?xml version="1.0" encoding="` + encoding + `"?>` + body(good) }
+	for name, tt := range map[string]struct {
+		text  string
+		feeds string // addresses
+		title string // of the first
+		left  []string
+		err   string
+	}{
+		"UTF-8":              {text: body(good), feeds: "http://a.test/feed", title: "Zürich"},
+		"a mark":             {text: "\ufeff" + declared("utf-8"), feeds: "http://a.test/feed", title: "Zürich"},
+		"Latin 1":            {text: strings.Replace(declared("iso-8859-1"), "ü", "\xfc", 1), feeds: "http://a.test/feed", title: "Zürich"},
+		"no charset":         {text: strings.Replace(body(good), "ü", "\xfc", 1), feeds: "http://a.test/feed", title: "Zürich"},
+		"UTF-16":             {text: inUTF16(binary.LittleEndian, "\ufeff"+declared("utf-16")), feeds: "http://a.test/feed", title: "Zürich"},
+		"big endian":         {text: inUTF16(binary.BigEndian, "\ufeff"+declared("UTF-16")), feeds: "http://a.test/feed", title: "Zürich"},
+		"UTF-16, no mark":    {text: inUTF16(binary.LittleEndian, declared("utf-16")), feeds: "http://a.test/feed", title: "Zürich"},
+		"UTF-16, only said":  {text: declared("utf-16"), feeds: "http://a.test/feed", title: "Zürich"},
+		"an unknown charset": {text: declared("klingon"), feeds: "http://a.test/feed", title: "Zürich"},
+		"feed":               {text: body(`<outline xmlUrl="feed://a.test/x"/><outline xmlUrl="FEED:https://b.test/X"/><outline xmlUrl="feed:http://a.test/x"/>`), feeds: "http://a.test/x https://b.test/X"},
+		"folders":            {text: body(`<outline text="a"><outline text="b"><outline text="c" xmlUrl=" http://c.test/ "/></outline>` + good + `</outline>`), feeds: "http://c.test/ http://a.test/feed", title: "c"},
+		"other spelling":     {text: `<OPML><BODY><OUTLINE XMLURL="http://a.test/feed"/></BODY></OPML>`, feeds: "http://a.test/feed"},
+		"an ampersand":       {text: body(`<outline title="A & B&nbsp;C" xmlUrl="http://a.test/feed?a=1&b=2"/>`), feeds: "http://a.test/feed?a=1&b=2", title: "A & B\u00a0C"},
+		"an entity":          {text: body(`<outline xmlUrl="http://a.test/feed?a=1&amp;b=2"/>`), feeds: "http://a.test/feed?a=1&b=2"},
+		"twice":              {text: body(good + good), feeds: "http://a.test/feed", title: "Zürich"},
+		"left out": {
+			text:  "<?xml version=\"1.0\"\n?>" + body("<outline xmlUrl='/feed'/>\n"+good+"\n<outline\n xmlUrl='file:///x'/>\n<outline xmlUrl='http://b.test/' worth='11'/><outline xmlUrl='http://%zz/'/><outline xmlUrl='ftp://me:secret@b.test'/>"),
+			feeds: "http://a.test/feed", title: "Zürich",
+			left: []string{
+				`line 4: xmlUrl is "/feed"; allowed is an address with http or https`, `line 6: xmlUrl is "file:///x"; allowed is an address with http or https`,
+				`line 8: http://b.test/: worth is "11"; allowed is a number from 0 to 10`, `line 8: xmlUrl is "http://%zz/"; allowed is an address with http or https`,
+				`line 8: xmlUrl is "ftp://me:xxxxx@b.test"; allowed is an address with http or https`,
+			},
+		},
+		"nothing":       {text: "", err: "it is no OPML"},
+		"no outline":    {text: body(""), err: "no outline has an xmlUrl; needed is a feed"},
+		"none is good":  {text: body(`<outline xmlUrl="/feed"/>`), err: `line 3: xmlUrl is "/feed"`, left: []string{`line 3: xmlUrl is "/feed"; allowed is an address with http or https`}},
+		"torn":          {text: body(good)[:60], err: "it is no OPML"},
+		"a page":        {text: "<!doctype html><p>hello</p>", err: "it is no OPML: it begins with <p>"},
+		"JSON":          {text: `{"a":1}`, err: "it is no OPML"},
+		"without quote": {text: body(`<outline xmlUrl=http://a.test/feed />`), err: "it is no OPML"},
+	} {
+		feeds, left, err := ParseOPML([]byte(tt.text))
+		var addresses, said []string
+		for _, o := range feeds {
+			addresses = append(addresses, o.URL)
+		}
+		for _, err := range left {
+			said = append(said, err.Error())
+		}
+		if strings.Join(addresses, " ") != tt.feeds || tt.title != "" && feeds[0].Title != tt.title || !slices.Equal(said, tt.left) ||
+			(err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %+v, left out %q, %v", name, feeds, said, err)
+		}
+	}
+}
+
+// TestOddList: a list with bad outlines is crawled, and the page says what is left out; a
+// start with an empty one is an error.
+func TestOddList(t *testing.T) {
+	r := newReferee(t, 30)
+	l := newLife(t, r.Server, 30, address(0), "/relative")
+	s := l.open(io.Discard)
+	s.pass(2 * time.Hour)
+	if r.looks == 0 || s.listErr != nil {
+		t.Errorf("%d requests, %v", r.looks, s.listErr)
+	}
+	w := httptest.NewRecorder()
+	q := httptest.NewRequest("GET", "http://127.0.0.1/", nil)
+	s.Handler().ServeHTTP(w, q)
+	if page := w.Body.String(); !strings.Contains(page, "line 1: xmlUrl is &#34;/relative&#34;") {
+		t.Errorf("%.3000s", page)
+	}
+	check(s.Close())
+	for _, text := range []string{"", "<opml><body/></opml>", opml("/relative")} {
+		check(os.WriteFile(l.OPML, []byte(text), 0o644))
+		if c, err := Open(Options{OPML: l.OPML, Dir: l.Dir, PerHour: 30, HalfLife: time.Hour, Shortest: time.Hour, Longest: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler)}); err == nil {
+			t.Errorf("%q is taken for a list", text)
+			c.Close()
+		}
+	}
+}
