@@ -1,8 +1,10 @@
 """What policies, learners and agents of Stable-Baselines3 earn in the tasks.
 
-    python peers/measure.py results.json --trace trace_hn.csv.gz
+    python peers/measure.py --trace trace_hn.csv.gz
 
-goes on with what is not in the file yet, and writes the table of README.md anew.
+measures what tasks.json lacks, and writes the table of README.md anew. What was measured
+in another way than today's, with another version, other settings, epochs or worlds, is
+measured again.
 """
 
 from __future__ import annotations
@@ -19,18 +21,22 @@ import numpy as np
 import ephemera
 
 try:
+    import stable_baselines3
     import torch
     from stable_baselines3 import A2C, DQN, PPO
     from stable_baselines3.common.policies import ActorCriticPolicy
     from stable_baselines3.common.vec_env import VecEnv
     from torch import nn
-except ImportError:  # the page can be written without
+except ImportError:  # learners can be measured without
     nn = None
     ActorCriticPolicy = VecEnv = object
 
 HERE = Path(__file__).parent
 TEST, LEARN = 1001, 10_000  # first seed of the worlds of the test, epochs of the learners
 EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
+EPOCHS = 50_000  # for which the deep agents are trained
+CHECK = 300  # epochs of a run that shows whether a world and a learner are those of the file
+REGRET = {"instance": "wide:10", "budget": 1, "knowledge": "online"}
 AGENTS = ("lspe", "certainty", "PPO", "shared PPO", "A2C", "DQN")
 
 
@@ -176,42 +182,68 @@ def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[
     model = kind(policy, env, seed=seed, device="cpu", **how).learn(epochs)
     seconds = time.process_time() - began
     env.close()
-    return {"share": measured(model, task, whittle), "seconds": round(seconds, 1), "epochs": epochs}
+    return {"share": round(measured(model, task, whittle), 6), "seconds": round(seconds, 1)}
 
 
 def regret(seed: int, epochs: int) -> dict[str, Any]:
     """Have PPO learn in one world: its share of Whittle, and the power of the epochs with which its loss grows."""
-    world = {"instance": "wide:10", "budget": 1, "knowledge": "online"}
-    table = ephemera.compare(["whittle"], **world, steps=epochs, seeds=1, seed=seed)
+    table = ephemera.compare(["whittle"], **REGRET, steps=epochs, seeds=1, seed=seed)
     (whittle,) = table.runs
-    env = Worlds(1, epochs, {**world, "action": "one"})
+    env = Worlds(1, epochs, {**REGRET, "action": "one"})
     kind, worlds, how = settings()["PPO"]
     kind("MlpPolicy", env, seed=seed, device="cpu", **how | {"n_steps": worlds * how["n_steps"]}).learn(epochs)
     earned = np.array(env.earned[:epochs])
     ends = np.array([c["epoch"] for c in table.curves if 100 * c["epoch"] >= epochs])
     lost = np.cumsum(1 - earned)[ends - 1]
     power = float(np.polyfit(np.log(ends), np.log(lost), 1)[0])
-    return {"seed": seed, "epochs": epochs, "share": float(earned.mean() / whittle["of_bound"]), "power": power}
+    return {"seed": seed, "share": float(earned.mean() / whittle["of_bound"]), "power": power}
 
 
-def learners(task: dict[str, Any], seeds: int) -> dict[str, list[dict[str, Any]]]:
-    """Return what the learners have learned, and what `certainty` earns as it goes, as shares of exact Whittle."""
-    world, _, steps = tested(task)
-    names = {"online": ["lspe", "certainty"], "observed": ["lspe"], "model": []}[task["knowledge"]]
-    table = ephemera.compare(["whittle", *names], **world, steps=LEARN if steps else None, seeds=seeds)
-    by_name = {n: [r for r in table.runs if r["policy"] in (n, f"{n}/learned")] for n in ("whittle", *names)}
-    return {
-        n: [
-            {"seed": r["seed"], "epochs": r["epochs"], "share": r["reward"] / w["reward"]}
-            | (
-                {"bound": w["reward"] / w["of_bound"], "whittle": w["reward"]}
-                if n == "whittle" and "of_bound" in w
-                else {}
-            )
-            for r, w in zip(rows, by_name["whittle"], strict=True)
-        ]
-        for n, rows in by_name.items()
-    }
+def shown(world: dict[str, Any]) -> list[float]:
+    """Return what a short episode of a world brings and shows, which tells worlds apart."""
+    env = ephemera.CrawlEnv(max_episode_steps=CHECK, **world)
+    seen, _ = env.reset(seed=TEST)
+    n, earned, over = len(env.names), 0.0, False
+    while not over:
+        seen, reward, _, over, _ = env.step(seen[-2 * n : -n])  # the ages
+        earned += reward
+    env.close()
+    return [float(f"{x:.6g}") for x in (earned, seen.sum())]
+
+
+def made(epochs: int, how: dict[str, Any], check: list[float]) -> dict[str, Any]:
+    """Return how rows are made: those of a file that say otherwise are stale."""
+    return {"version": ephemera.__version__, "epochs": epochs, "settings": how, "check": check}
+
+
+def deep_made(name: str, world: dict[str, Any], epochs: int) -> dict[str, Any]:
+    """Return how the rows of an agent of Stable-Baselines3 are made."""
+    kind, worlds, how = settings()[name]
+    how = {k: f"linear({v(1)})" if callable(v) else v for k, v in how.items()}
+    versions = {"stable_baselines3": stable_baselines3.__version__, "torch": torch.__version__.split("+")[0]}
+    return made(epochs, {"algorithm": kind.__name__, "worlds": worlds, **how, **versions}, shown(world))
+
+
+def learners_made(names: list[str], world: dict[str, Any], steps: int | None) -> dict[str, dict[str, Any]]:
+    """Return how the rows of policies of the catalogue are made."""
+    short = ephemera.compare(names, **world, steps=CHECK, seeds=1, seed=TEST)
+    how = {}
+    for name in names:
+        (r,) = short.records[name]
+        check = [float(f"{r[part]['reward']:.6g}") for part in ("learning", "learned")]
+        how[name] = made(steps or 0, r["run"]["learner"], check)
+    return how
+
+
+def learned(name: str, world: dict[str, Any], steps: int | None, seeds: int) -> list[dict[str, Any]]:
+    """Return what a policy earns as a share of exact Whittle: of a learner as it has learned."""
+    table = ephemera.compare([name], **world, steps=steps, seeds=seeds)
+    rows = [r for r in table.runs if r["policy"] in (name, f"{name}/learned")]
+    figures = ("whittle", "of_bound") if name == "whittle" else ()
+    return [
+        {"seed": r["seed"], "share": round(r["of_whittle"], 6), **{k: round(r[k], 6) for k in figures if k in r}}
+        for r in rows
+    ]
 
 
 def table(found: dict[str, Any]) -> str:
@@ -224,66 +256,102 @@ def table(found: dict[str, Any]) -> str:
         of = found[name]
         cells = []
         for agent in agents:
-            shares = [100 * r["share"] for r in of.get(agent, [])]
+            shares = [100 * r["share"] for r in of.get(agent, {}).get("rows", [])]
             few = f", {len(shares)} seed{'s' * (len(shares) > 1)}" if len(shares) < 10 else ""
             cells.append(f"{mean(shares):.1f} ({min(shares):.1f}–{max(shares):.1f}{few})" if shares else "–")
-        bounds = [100 * r["whittle"] / r["bound"] for r in of["whittle"] if "bound" in r]
+        bounds = [100 * r["of_bound"] for r in of["whittle"]["rows"] if "of_bound" in r]
         lines.append(f"| {name} | {f'{mean(bounds):.2f}' if bounds else '–'} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    epochs = sorted({of[a]["made"]["epochs"] for of in found.values() for a in AGENTS[2:] if a in of})
+    trained = f" Agents of Stable-Baselines3 are trained for {' and '.join(map(str, epochs))} epochs." if epochs else ""
+    return "\n".join([*lines, "", f"Made with version {ephemera.__version__}.{trained}"])
+
+
+class Kept:
+    """The rows of a file, by task and agent."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+
+    def rows(self, task: str, agent: str, how: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the rows that were made in that way; others go."""
+        of = self.found.setdefault(task, {})
+        how = json.loads(json.dumps(how))
+        if not isinstance(of.get(agent), dict) or of[agent]["made"] != how:
+            if agent in of:
+                print(f"{task}: what {agent} earns is stale, and measured again", flush=True)
+            of[agent] = {"made": how, "rows": []}
+        return list(of[agent]["rows"])
+
+    def put(self, task: str, agent: str, rows: list[dict[str, Any]]) -> None:
+        """Keep rows in the file."""
+        self.found[task][agent]["rows"] = rows
+        lines = []
+        for t, of in self.found.items():
+            agents = []
+            for a, x in of.items():
+                rows = ",\n    ".join(map(json.dumps, x["rows"]))
+                agents.append(f'  "{a}": {{\n   "made": {json.dumps(x["made"])},\n   "rows": [\n    {rows}\n   ]\n  }}')
+            lines.append(f' "{t}": {{\n' + ",\n".join(agents) + "\n }")
+        part = self.file.with_suffix(".part")
+        part.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        part.replace(self.file)
+
+
+def measure(name: str, task: dict[str, Any], kept: Kept, agents: list[str], seeds: int, epochs: int) -> None:
+    """Measure what a file lacks of a task."""
+    world, tests, steps = tested(task)
+    names = ["whittle", *{"online": ["lspe", "certainty"], "observed": ["lspe"], "model": []}[task["knowledge"]]]
+    long = LEARN if steps else None
+    for policy, how in learners_made(names, world, long).items():
+        rows = kept.rows(name, policy, how)
+        if len(rows) < seeds:
+            kept.put(name, policy, learned(policy, world, long, seeds))
+            print(name, policy, f"{seeds} seeds", flush=True)
+    deep_agents = [a for a in agents if a in AGENTS[2:] and (a != "DQN" or task["budget"] == 1)]
+    if not deep_agents:
+        return
+    torch.set_num_threads(1)
+    whittle = [r["reward"] for r in ephemera.compare(["whittle"], **world, steps=steps, seeds=tests, seed=TEST).runs]
+    for agent in deep_agents:
+        rows = kept.rows(name, agent, deep_made(agent, task, epochs))
+        for seed in range(len(rows) + 1, seeds + 1):
+            rows.append({"seed": seed, **deep(agent, task, seed, epochs, whittle)})
+            kept.put(name, agent, rows)
+            print(name, agent, rows[-1], flush=True)
 
 
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("out", type=Path)
+    p.add_argument("out", type=Path, nargs="?", default=HERE / "tasks.json", help="default: tasks.json of the page")
     p.add_argument("--trace", help="the recording of Recording-hn-v1; without, the task is left out")
-    p.add_argument("--epochs", type=int, default=200_000, help="for which the deep agents are trained")
+    p.add_argument("--epochs", type=int, default=EPOCHS, help="for which the deep agents are trained")
     p.add_argument("--seeds", type=int, default=10)
     p.add_argument("--tasks", nargs="*", default=list(ephemera.TASKS))
     p.add_argument("--agents", nargs="*", default=AGENTS)
     p.add_argument("--regret", action="store_true", help="only run PPO in the world of experiments/configs/regret.toml")
-    p.add_argument("--page", action="store_true", help="only write the table")
     a = p.parse_args()
-    found: dict[str, Any] = json.loads(a.out.read_text()) if a.out.exists() else {}
-
-    def keep() -> None:
-        tasks = (
-            f' "{t}": {{\n' + ",\n".join(f'  "{a}": {json.dumps(r)}' for a, r in of.items()) + "\n }"
-            for t, of in found.items()
-        )
-        a.out.write_text("{\n" + ",\n".join(tasks) + "\n}\n")
-
+    kept = Kept(a.out)
     if a.regret:
-        rows = found.setdefault("regret", {}).setdefault("PPO", [])
+        rows = kept.rows("regret", "PPO", deep_made("PPO", REGRET, a.epochs))
         for seed in range(len(rows) + 1, a.seeds + 1):
             rows.append(regret(seed, a.epochs))
-            keep()
+            kept.put("regret", "PPO", rows)
             print("regret", rows[-1], flush=True)
-    for name in [] if a.page or a.regret else a.tasks:
+        return
+    for name in a.tasks:
         task = ephemera.task(name)
         if task.get("world") == "replay":
             if a.trace is None:
                 continue
             task["trace"] = a.trace
-        of = found.setdefault(name, {})
-        if "whittle" not in of:
-            of |= learners(task, a.seeds)
-            keep()
-        world, seeds, steps = tested(task)
-        whittle = [
-            r["reward"] for r in ephemera.compare(["whittle"], **world, steps=steps, seeds=seeds, seed=TEST).runs
-        ]
-        for agent in [x for x in a.agents if x in AGENTS[2:] and (x != "DQN" or task["budget"] == 1)]:
-            torch.set_num_threads(1)
-            rows = of.setdefault(agent, [])
-            for seed in range(len(rows) + 1, a.seeds + 1):
-                rows.append({"seed": seed, **deep(agent, task, seed, a.epochs, whittle)})
-                keep()
-                print(name, agent, rows[-1], flush=True)
-    if set(found) >= set(ephemera.TASKS) - {"Recording-hn-v1"}:
+        measure(name, task, kept, a.agents, a.seeds, a.epochs)
+    whole = a.tasks == list(ephemera.TASKS) and a.agents == AGENTS and a.trace
+    if whole and a.out.resolve() == HERE / "tasks.json":  # each row was found to be of today
         page = HERE / "README.md"
         begin, end = "<!-- table -->\n", "<!-- end of table -->"
         head, rest = page.read_text().split(begin)
-        page.write_text(head + begin + table(found) + "\n" + rest[rest.index(end) :])
+        page.write_text(head + begin + table(kept.found) + "\n" + rest[rest.index(end) :])
 
 
 if __name__ == "__main__":

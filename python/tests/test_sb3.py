@@ -89,12 +89,31 @@ def test_episodes_in_worlds_of_sb3(kind):
 
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])
 def test_peers(tmp_path, algorithm):
-    """The script of the tasks runs, keeps its rows and does not run them again."""
+    """The script of the tasks keeps its rows, and makes those again that were made in another way."""
     script = Path(__file__).parents[1] / "peers" / "measure.py"
     out = tmp_path / "tasks.json"
-    command = [sys.executable, script, out, "--epochs", "5000", "--seeds", "1", "--agents", algorithm]
-    command += ["--tasks", "TableIMean-v1"]
-    subprocess.run(command, check=True, timeout=300)
-    ((task, rows),) = json.loads(out.read_text()).items()
-    assert task == "TableIMean-v1" and rows["whittle"][0]["share"] == 1 and 0 < rows[algorithm][0]["share"] < 1.01
-    assert subprocess.run(command, check=True, timeout=300, capture_output=True).stdout == b""
+
+    def measure(epochs=5000):
+        command = [sys.executable, script, out, "--epochs", str(epochs), "--seeds", "1", "--agents", algorithm]
+        command += ["--tasks", "TableIMean-v1"]
+        done = subprocess.run(command, check=True, timeout=300, capture_output=True, text=True)
+        ((task, agents),) = json.loads(out.read_text()).items()
+        assert task == "TableIMean-v1" and set(agents) == {"whittle", algorithm}
+        for of in agents.values():
+            assert of["made"]["version"] == ephemera.__version__ and of["made"]["settings"] and of["made"]["check"]
+            assert len(of["rows"]) == 1
+        assert agents["whittle"]["rows"][0]["share"] == 1 and 0 < agents[algorithm]["rows"][0]["share"] < 1.01
+        return done.stdout, agents
+
+    said, agents = measure()
+    assert len(said.splitlines()) == 2 and agents[algorithm]["made"]["epochs"] == 5000
+    assert measure() == ("", agents)
+    said, shorter = measure(3000)
+    assert f"what {algorithm} earns is stale" in said and shorter[algorithm]["made"]["epochs"] == 3000
+    kept = json.loads(out.read_text())
+    kept["TableIMean-v1"][algorithm]["made"]["version"] = "0.0.1"  # as of another version,
+    kept["TableIMean-v1"]["whittle"]["made"]["check"][0] += 1  # and of another world
+    out.write_text(json.dumps(kept))
+    said, again = measure(3000)
+    assert said.count("is stale") == 2 and again["whittle"] == shorter["whittle"]
+    assert again[algorithm]["rows"][0]["share"] == shorter[algorithm]["rows"][0]["share"]
