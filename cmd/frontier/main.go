@@ -5,6 +5,7 @@
 //	go run ./cmd/frontier
 //	go run ./cmd/frontier -learn news:60
 //	go run ./cmd/frontier -export urls.jsonl
+//	go run ./cmd/frontier -export urls.jsonl -from 127.0.0.1:7071
 package main
 
 import (
@@ -28,6 +29,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -61,6 +63,7 @@ type settings struct {
 	listen, http, dir  string
 	cert, key          string
 	exportTo, importOf string
+	from               string
 	learn              map[string]frontier.LearnOptions
 }
 
@@ -80,12 +83,15 @@ put is on disk when it is acknowledged.
 		return learnFlag(v, s.learn)
 	})
 	f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
+	f.StringVar(&s.from, "from", "", "with -export: `address` of a service that runs, whose URLs are written; if it speaks TLS, -tls-cert is its certificate")
 	f.StringVar(&s.importOf, "import", "", "read the URLs of such a `file`, and end; - is standard input")
 	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return done, err
 	}
 	switch {
-	case (s.cert == "") != (s.key == ""):
+	case s.from != "" && (s.exportTo == "" || s.key != ""):
+		return false, cli.Usagef("-from is given with -export, and without -tls-key")
+	case s.from == "" && (s.cert == "") != (s.key == ""):
 		return false, cli.Usagef("-tls-cert and -tls-key are given together or not at all")
 	case s.exportTo != "" && s.importOf != "":
 		return false, cli.Usagef("-export and -import are two runs")
@@ -139,6 +145,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if done, err := set.parse(args, stdout); done || err != nil {
 		return err
 	}
+	if set.from != "" {
+		return set.exportFrom(ctx, stdout)
+	}
 	levels := map[string]*slog.LevelVar{"frontier": new(slog.LevelVar), "store": new(slog.LevelVar)}
 	logger := func(name string) *slog.Logger {
 		return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: levels[name]})).With("package", name)
@@ -155,7 +164,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		},
 	})
 	if err != nil {
-		return err
+		return set.advise(err)
 	}
 	defer st.Close()
 	if set.exportTo != "" || set.importOf != "" {
@@ -252,12 +261,52 @@ func (set *settings) move(st *store.Store, stdout io.Writer) error {
 		}
 		return nil
 	}
-	if set.exportTo == "-" {
-		_, err := frontier.Export(stdout, st)
-		return err
-	}
-	return files.Write(set.exportTo, func(w io.Writer) error {
+	return set.write(stdout, func(w io.Writer) error {
 		_, err := frontier.Export(w, st)
 		return err
 	})
+}
+
+// write writes an export.
+func (set *settings) write(stdout io.Writer, export func(io.Writer) error) error {
+	if set.exportTo == "-" {
+		return export(stdout)
+	}
+	return files.Write(set.exportTo, export)
+}
+
+// exportFrom exports what a service has that runs.
+func (set *settings) exportFrom(ctx context.Context, stdout io.Writer) error {
+	creds := insecure.NewCredentials()
+	if set.cert != "" {
+		var err error
+		if creds, err = credentials.NewClientTLSFromFile(set.cert, ""); err != nil {
+			return err
+		}
+	}
+	conn, err := grpc.NewClient(set.from, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return set.write(stdout, func(w io.Writer) error {
+		n, err := frontier.ExportFrom(ctx, w, pb.NewURLFrontierClient(conn))
+		if err != nil {
+			return fmt.Errorf("-from %s: after %d URLs: %w", set.from, n, err)
+		}
+		return nil
+	})
+}
+
+// advise says of a state that is in use what can be done in place of the call.
+func (set *settings) advise(err error) error {
+	switch {
+	case !errors.Is(err, store.ErrInUse):
+		return err
+	case set.exportTo != "":
+		return fmt.Errorf("%w; to export from it, add -from and its -listen address: -export %s -from %s", err, set.exportTo, set.listen)
+	case set.importOf != "":
+		return fmt.Errorf("%w; end it before -import, or have a client put the URLs (PutURLs)", err)
+	}
+	return fmt.Errorf("%w; end it, or give another -dir", err)
 }

@@ -288,7 +288,7 @@ func TestTerminate(t *testing.T) {
 func TestUsage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "learn.toml")
 	os.WriteFile(file, []byte("[crawl.a]\nper_hour = 1\nlongset = '1h'\n"), 0o600)
-	for _, args := range [][]string{{"x"}, {"-tls-cert", "f"}, {"-learn", "a"}, {"-learn", "a:0"}, {"-learn", file}, {"-export", "a", "-import", "b"}} {
+	for _, args := range [][]string{{"x"}, {"-tls-cert", "f"}, {"-learn", "a"}, {"-learn", "a:0"}, {"-learn", file}, {"-export", "a", "-import", "b"}, {"-from", "a"}, {"-export", "a", "-from", "b", "-tls-key", "c"}} {
 		err := run(t.Context(), args, io.Discard, io.Discard)
 		if cli.Status(err) != cli.Usage {
 			t.Errorf("%q: %v", args, err)
@@ -323,6 +323,60 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// TestMoveBesideService holds that next to a service that runs the command says so and what
+// to do, and that this exports what the service has.
+func TestMoveBesideService(t *testing.T) {
+	dir := t.TempDir()
+	s := launch(t, dir)
+	put(t, s, 0, 1000, 10, 0)
+	t.Chdir(t.TempDir())
+	for _, tt := range []struct{ args, want string }{
+		{"-export out", "runs; to export from it, add -from and its -listen address: -export out -from " + s.address},
+		{"-import in", "end it before -import"},
+		{"", "give another -dir"},
+	} {
+		_, _, err := clitest.Call(t, run, append(strings.Fields(tt.args), "-dir", dir, "-listen", s.address)...)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v", tt.args, err)
+		}
+	}
+	if _, _, err := clitest.Call(t, run, "-export", "out", "-from", s.address); err != nil {
+		t.Fatal(err)
+	}
+	s.Process.Signal(syscall.SIGTERM)
+	s.Wait()
+	if _, _, err := clitest.Call(t, run, "-export", "later", "-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	out, later := must(os.ReadFile("out")), must(os.ReadFile("later"))
+	if n := strings.Count(string(out), "\n"); n != 1000 || strings.ReplaceAll(string(out), " ", "") != strings.ReplaceAll(string(later), " ", "") {
+		t.Errorf("%d URLs are exported from the service, and %d after it", n, strings.Count(string(later), "\n"))
+	}
+}
+
+// TestLost holds that a service whose log was cut says what it found, and what it lost.
+func TestLost(t *testing.T) {
+	dir := t.TempDir()
+	s := launch(t, dir)
+	for i := range 10 {
+		put(t, s, 100*i, 100*(i+1), 10, 0)
+	}
+	s.Process.Kill()
+	s.Wait()
+	logs := must(filepath.Glob(dir + "/*.log"))
+	file := logs[len(logs)-1]
+	if err := os.Truncate(file, must(os.Stat(file)).Size()-100); err != nil {
+		t.Fatal(err)
+	}
+	s = launch(t, dir)
+	_, page := fetch(s.page, "/")
+	for _, want := range []string{"with 1000 URLs in 1 crawls; found are", "What can be done"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %q in %s", want, page)
+		}
+	}
+}
+
 // TestTLS holds that with a certificate clients speak TLS.
 func TestTLS(t *testing.T) {
 	other := httptest.NewTLSServer(nil) // has a certificate of 127.0.0.1
@@ -338,6 +392,9 @@ func TestTLS(t *testing.T) {
 	roots.AddCert(other.Certificate())
 	client := pb.NewURLFrontierClient(dial(t, address, credentials.NewTLS(&tls.Config{RootCAs: roots})))
 	must(client.GetActive(t.Context(), &pb.Local{}, grpc.WaitForReady(true)))
+	if _, _, err := clitest.Call(t, run, "-export", "-", "-from", address, "-tls-cert", "CERTIFICATE"); err != nil {
+		t.Error(err)
+	}
 	for path, want := range map[string]string{"/": "There is no URL yet", "/metrics": "frontier_sync_seconds", "/health": ""} {
 		if status, body := fetch(page, path); status != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %s", path, status, body)

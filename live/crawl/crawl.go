@@ -14,7 +14,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"ephemera/learner"
@@ -75,7 +74,7 @@ type Crawler struct {
 func Open(o Options) (c *Crawler, err error) {
 	c = &Crawler{opt: o, feeds: map[string]*record{}}
 	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log})
-	if errors.Is(err, syscall.EAGAIN) {
+	if errors.Is(err, store.ErrInUse) {
 		return nil, fmt.Errorf("%s is in use by another crawl; end that one first", o.Dir)
 	}
 	if err != nil {

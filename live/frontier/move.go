@@ -3,8 +3,10 @@ package frontier
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -33,6 +35,31 @@ func Export(w io.Writer, s *store.Store) (n int, err error) {
 			return failed == nil
 		})
 		if err := cmp.Or(err, failed); err != nil {
+			return n, err
+		}
+	}
+	return n, out.Flush()
+}
+
+// ExportFrom writes what Export does of the URLs of a service that runs.
+func ExportFrom(ctx context.Context, w io.Writer, client pb.URLFrontierClient) (n int, err error) {
+	out := bufio.NewWriter(w)
+	crawls, err := client.ListCrawls(ctx, &pb.Local{})
+	if err != nil {
+		return 0, err
+	}
+	for _, crawl := range crawls.GetValues() {
+		urls, err := client.ListURLs(ctx, &pb.ListUrlParams{CrawlID: crawl, Size: math.MaxUint32})
+		for err == nil {
+			var item *pb.URLItem
+			if item, err = urls.Recv(); err == nil {
+				var line []byte
+				line, err = protojson.Marshal(item)
+				out.Write(append(line, '\n')) // Flush has the error
+				n++
+			}
+		}
+		if err != io.EOF {
 			return n, err
 		}
 	}

@@ -3,7 +3,7 @@
 //
 //  1. server.go has the calls; those that write answer when it is on disk.
 //  2. key.go derives the key of a URL that has none.
-//  3. learned.go sets when known URLs are fetched again.
+//  3. learned.go sets when known URLs are fetched again; kept.go keeps what was learned.
 //  4. page.go shows what goes on, to people and to Prometheus.
 //  5. move.go writes and reads dumps.
 package frontier
@@ -79,6 +79,9 @@ func New(s *store.Store, o Options) (*Server, error) {
 	srv := &Server{opt: o, store: s}
 	srv.closing, srv.Closing = context.WithCancel(context.Background())
 	srv.metrics = newMetrics(srv)
+	if err := s.Lost(); err != nil {
+		srv.failed.add(o.Now(), err)
+	}
 	kept, err := s.Value(inactive)
 	srv.inactive.Store(len(kept) > 0)
 	return srv, err

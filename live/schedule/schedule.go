@@ -126,6 +126,7 @@ type Schedule struct {
 	holds  indexed[*hold]
 	holdOf map[*URL]*hold
 	turns  uint64
+	urls   int // of all queues
 }
 
 var (
@@ -285,6 +286,7 @@ func (s *Schedule) put(q *Queue, url string, due, created int64) *URL {
 	if u == nil {
 		u = &URL{Name: url, created: uint32(created / 1000)}
 		q.urls[url] = u
+		s.urls++
 	} else {
 		s.detach(q, u)
 	}
@@ -425,6 +427,7 @@ func (s *Schedule) SetDelay(delay int64) {
 // RemoveQueue forgets a queue and returns how many URLs it had.
 func (s *Schedule) RemoveQueue(q *Queue) int {
 	n := len(q.urls)
+	s.urls -= n
 	for _, u := range q.urls {
 		s.detach(q, u)
 	}
@@ -446,6 +449,7 @@ func (s *Schedule) RemoveBefore(q *Queue, created int64) []string {
 			gone = append(gone, name)
 			s.detach(q, u)
 			delete(q.urls, name)
+			s.urls--
 		}
 	}
 	s.place(q)
@@ -490,6 +494,9 @@ func (s *Schedule) Ready(crawl string) int {
 	}
 	return n
 }
+
+// Size returns how many crawls and URLs there are.
+func (s *Schedule) Size() (crawls, urls int) { return len(s.crawls), s.urls }
 
 // Crawls returns the names of the crawls, in no order.
 func (s *Schedule) Crawls() []string { return slices.Collect(maps.Keys(s.crawls)) }

@@ -13,6 +13,8 @@ const (
 	kindHold  = 'h' // end of the hold
 	kindQueue = 'q' // schedule.Limits
 	kindValue = 'v' // a value of the caller's
+
+	kindCommits = 'c' // how many commits there were
 )
 
 // appendQueue appends the key of a queue, or what the keys of a crawl begin with

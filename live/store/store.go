@@ -5,7 +5,8 @@
 //     before it tells anybody.
 //  2. One goroutine writes and syncs the batch while the next one fills: one sync
 //     serves all callers that wait.
-//  3. [Open] reads everything back: URLs, holds, blocks, delays, limits.
+//  3. [Open] reads everything back: URLs, holds, blocks, delays, limits. It finds out
+//     whether all that was acknowledged is there (receipt.go).
 //
 // What was committed is kept whatever happens, and what was not is kept or lost in
 // the order of the calls. When the disk is nearly full, calls that write return
@@ -70,6 +71,10 @@ type Store struct {
 	key     []byte // scratch
 	value   []byte
 
+	commits  int64 // up to the last batch that was begun to be written
+	lost     error
+	receipts vfs.File // of the writer
+
 	work   chan struct{} // the batch is not empty
 	closer sync.WaitGroup
 }
@@ -99,18 +104,26 @@ func Open(dir string, o *Options) (*Store, error) {
 	po := &pebble.Options{
 		FS: s.opt.FS, CacheSize: s.opt.Cache, MemTableSize: 32 << 20,
 		FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLog{s.opt.Log},
+		// Whoever reads what is damaged gets an error.
+		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
+			s.opt.Log.Error("a file of the store is damaged", "file", i.Path, "error", i.Details)
+		}},
 	}
 	for i := range po.Levels {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	var err error
 	if s.db, err = pebble.Open(dir, po); err != nil {
-		return nil, fmt.Errorf("store %s: %w", dir, err)
+		return nil, explain(dir, err)
 	}
 	s.batch = s.db.NewBatch()
-	if err := s.load(); err != nil {
+	err = s.load()
+	if err == nil {
+		err = s.openReceipt()
+	}
+	if err != nil {
 		s.db.Close()
-		return nil, fmt.Errorf("store %s: %w", dir, err)
+		return nil, explain(dir, err)
 	}
 	s.closer.Go(s.write)
 	return s, nil
@@ -130,7 +143,7 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	close(s.work)
 	s.closer.Wait()
-	return s.db.Close()
+	return errors.Join(s.receipts.Close(), s.db.Close())
 }
 
 // write commits batches as long as there are any.
@@ -139,6 +152,9 @@ func (s *Store) write() {
 		s.mu.Lock()
 		b, c := s.batch, s.pending
 		s.batch, s.pending, s.last = s.db.NewBatch(), newCommit(), c
+		s.commits++
+		b.Set([]byte{kindCommits}, appendNumbers(nil, s.commits), nil)
+		r := s.receipt()
 		s.room.Broadcast()
 		s.mu.Unlock()
 
@@ -147,6 +163,9 @@ func (s *Store) write() {
 			panic(fmt.Sprintf("store %s: %v", s.dir, err))
 		}
 		b.Close()
+		if _, err := s.receipts.WriteAt(r.line(), 0); err != nil {
+			s.opt.Log.Debug("no receipt is written", "error", err)
+		}
 		close(c.done)
 		if s.opt.Synced != nil {
 			s.opt.Synced(time.Since(began))
