@@ -26,6 +26,10 @@ type Batch struct {
 	// Watch, if not nil, returns what watches a run, as that of a [Play].
 	Watch func(l learner.Learner) Watcher
 
+	// Timing, if not empty, is the file that says how fast the first learner learned of
+	// those whose runs are performed now.
+	Timing string
+
 	// Saved, if not empty, is the file in which the learner of the first run is saved
 	// when it has learned.
 	Saved string
@@ -62,12 +66,18 @@ func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performe
 	if b.Saved != "" && !holdsRun(b.Saved, names[0]) {
 		os.Remove(keptAt(b.Dir, names[0])) // what it learned is not there
 	}
+	var timed sync.Once
 	return PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
 		if wrong[i] != nil {
 			return nil, wrong[i]
 		}
 		c := resolved[i]
 		rec, err := e.perform(ctx, c)
+		if err == nil && b.Timing != "" && rec.Trainee != nil {
+			timed.Do(func() {
+				err = files.Put(b.Timing, fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", rec.Speed))
+			})
+		}
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s on %s, seed %d: %w", c.Algorithm(), c.Scene.Instance.ID, c.Seed, err)
@@ -134,7 +144,10 @@ func PerformMissing[R any](ctx context.Context, b Batch, names []string, perform
 	for i := range names {
 		read(i) // what other processes did meanwhile
 	}
-	return out, nil
+	if b.Dir != "" && !b.ReadOnly {
+		err = files.Tidy(filepath.Dir(keptAt(b.Dir, "")))
+	}
+	return out, err
 }
 
 // Each calls f for the numbers from 0 to n−1, at most workers at once, until one

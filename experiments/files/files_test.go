@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -27,6 +28,9 @@ func TestPut(t *testing.T) {
 		})
 	}
 	for range 200 {
+		if err := Tidy(filepath.Dir(path)); err != nil { // what it removes has lost
+			t.Error(err)
+		}
 		if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, old) && !bytes.Equal(b, now) {
 			t.Fatalf("%d bytes, %v", len(b), err)
 		}
@@ -34,5 +38,29 @@ func TestPut(t *testing.T) {
 	wg.Wait()
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
 		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+}
+
+// Of a process that was killed while it wrote a file nothing stays once that is there.
+func TestTidy(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.json", ".a.json-123", ".a.json-9", ".b.json-123", ".a.json-mine", ".hidden", "a.json-1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Tidy(dir); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := []string{".a.json-mine", ".b.json-123", ".hidden", "a.json", "a.json-1"}; !slices.Equal(left, want) {
+		t.Errorf("left are %q; want %q", left, want)
+	}
+	if err := Tidy(filepath.Join(dir, "none")); err != nil {
+		t.Errorf("a directory that is not there: %v", err)
 	}
 }

@@ -87,6 +87,9 @@ type Report struct {
 	Rows  []Row  `json:"rows"`
 }
 
+// ReportFile is the file in which a directory of results has a [Report].
+const ReportFile = "papers.json"
+
 // Run measures and judges every published figure. With a shard it returns nil
 // while seeds of other shards are not measured.
 func Run(ctx context.Context, o Options) (*Report, error) {

@@ -426,8 +426,14 @@ func TestPeriodAndGaps(t *testing.T) {
 func TestPictures(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	for seed, dir := range []string{one, two} {
-		if err := Pictures(dir, uint64(seed+1)); err != nil {
+		pictures, err := Pictures(uint64(seed + 1))
+		if err != nil {
 			t.Fatal(err)
+		}
+		for _, f := range pictures {
+			if err := f.Put(dir); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	read := func(dir, name string) string {

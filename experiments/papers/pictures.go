@@ -12,16 +12,14 @@ import (
 // drawn is how many epochs of the state evolution are drawn.
 const drawn = 40
 
-// Pictures draws the figures 1 to 4 of TCNS into a directory: the content value
+// Pictures draws the figures 1 to 4 of TCNS: the content value
 // over time, and the state evolution for M = 1, M = 2 and M = 2 in the
 // stochastic model with Poisson arrivals. Equal seeds give equal bytes; only
 // the last depends on the seed. There the index is that of the slides, with
 // which the stochastic figures of TCNS agree.
-func Pictures(dir string, seed uint64) error {
+func Pictures(seed uint64) ([]plot.Figure, error) {
 	one, two := env.Paper(1), env.Paper(2)
-	if err := contentValue(one.Sources).Put(dir); err != nil {
-		return err
-	}
+	all := []plot.Figure{contentValue(one.Sources)}
 	for _, x := range []struct {
 		name, title string
 		scene       experiments.Scene
@@ -33,7 +31,7 @@ func Pictures(dir string, seed uint64) error {
 	} {
 		w, err := x.scene.Open(seed, env.LevelObserved, false)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		f := plot.New(x.name, x.title, "epoch", "interest that waits")
 		addStates := func(int, float64, []env.Crawled) error { // before each decision
@@ -45,13 +43,11 @@ func Pictures(dir string, seed uint64) error {
 		}
 		_ = addStates(0, 0, nil)
 		if _, err := experiments.Loop(w, x.agent, drawn, addStates); err != nil {
-			return err
+			return nil, err
 		}
-		if err := f.Put(dir); err != nil {
-			return err
-		}
+		all = append(all, f)
 	}
-	return nil
+	return all, nil
 }
 
 // contentValue draws the interest of an item of each source after it is

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -60,13 +61,12 @@ func (f Figure) SVG() ([]byte, error) {
 	f.Y.limit(&p.Y)
 
 	size := legend.Rectangle(draw.Canvas{}).Size()
-	size.X *= 1.15 // readers may have a wider font
 	width, height := 6.4*vg.Inch, 4.2*vg.Inch+vg.Length(max(0, len(f.Y.Names)-16))*vg.Points(9)
 	if size.Y > 0 {
 		width += size.X + vg.Points(12)
 		height = max(height, size.Y+vg.Inch)
 	}
-	c := vgsvg.New(width, height)
+	c := &canvas{Canvas: vgsvg.New(width, height)}
 	all := draw.New(c)
 	all.SetColor(back)
 	all.Fill(all.Rectangle.Path())
@@ -80,8 +80,24 @@ func (f Figure) SVG() ([]byte, error) {
 	_, err := c.WriteTo(&b)
 	header := []byte("<g transform")
 	svg := bytes.Replace(b.Bytes(), header, slices.Concat(night, header), 1)
+	for _, w := range c.widths { // in the order of the texts
+		svg = bytes.Replace(svg, []byte("<text x"), fmt.Appendf(nil, `<text textLength="%.2f" lengthAdjust="spacingAndGlyphs" x`, w.Points()), 1)
+	}
 	// Arial and Helvetica are as wide as Liberation Sans, which few readers have.
 	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), err
+}
+
+// canvas notes how wide each text was measured. Readers draw it in that width, whatever
+// their font, so that it stands where there is room for it.
+type canvas struct {
+	*vgsvg.Canvas
+	widths []vg.Length
+}
+
+// FillString implements vg.Canvas.
+func (c *canvas) FillString(face font.Face, at vg.Point, text string) {
+	c.Canvas.FillString(face, at, text)
+	c.widths = append(c.widths, face.Width(text))
 }
 
 // Put writes the figure into a directory, as SVG under its name.

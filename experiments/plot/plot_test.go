@@ -119,7 +119,7 @@ func TestJSON(t *testing.T) {
 
 // The legend stands beside the data, and the canvas has room for it.
 func TestLegend(t *testing.T) {
-	text := regexp.MustCompile(`<text x="([\d.e-]+)" y="-?([\d.e-]+)".*\n.*font-size:10px.*>([a-z/]+)</text>`)
+	text := regexp.MustCompile(`<text textLength="([\d.]+)" lengthAdjust="spacingAndGlyphs" x="([\d.e-]+)" y="-?([\d.e-]+)".*\n.*font-size:10px.*>([a-z/]+)</text>`)
 	size := regexp.MustCompile(`viewBox="0 0 ([\d.]+) ([\d.]+)"`)
 	number := func(s string) float64 {
 		v, err := strconv.ParseFloat(s, 64)
@@ -144,9 +144,9 @@ func TestLegend(t *testing.T) {
 			t.Fatalf("%d entries for %d series", len(entries), n)
 		}
 		for _, e := range entries {
-			x, y, width := number(e[1]), number(e[2]), 2.2*float64(len(e[3])) // that of i or l
+			x, y, width := number(e[2]), number(e[3]), number(e[1])
 			if x < 6.4*72 || x+width > number(canvas[1]) || y < 0 || y > number(canvas[2]) {
-				t.Fatalf("%q stands at %v, %v of %v", e[3], x, y, canvas[0])
+				t.Fatalf("%q stands at %v, %v of %v", e[4], x, y, canvas[0])
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"ephemera/experiments/plot"
 )
 
 // tab is a page in a real browser, and what it complained of and asked for.
@@ -252,4 +255,42 @@ func TestBrowser(t *testing.T) {
 	if nameless != "" {
 		t.Errorf("without a name: %s", nameless)
 	}
+}
+
+// Each text of a picture lies inside its frame, whatever font the browser has.
+func TestTextsOfPictures(t *testing.T) {
+	b := show(t)
+	dir := t.TempDir()
+	f := plot.New("labels", "A title that takes most of the room that there is above a figure like this", "epochs that pass until 95 % of it are earned again", "share of epochs over the budget, while learning")
+	for k := range 3 {
+		s := f.Of(fmt.Sprintf("a threshold per source, %d of the sources known, nothing else", k))
+		for x := range 20 {
+			s.Add(float64(x), float64(k*x))
+		}
+	}
+	if err := f.Put(dir); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(filepath.Join(dir, "labels.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := eval[string](b, fmt.Sprintf(`(() => {
+		const holder = document.createElement("div");
+		holder.innerHTML = %s;
+		document.body.append(holder);
+		const frame = holder.querySelector("svg").getBoundingClientRect();
+		return [...holder.querySelectorAll("text")].filter(e => {
+			const r = e.getBoundingClientRect();
+			return r.left < frame.left - 1 || r.right > frame.right + 1 || r.top < frame.top - 1 || r.bottom > frame.bottom + 1;
+		}).map(e => e.textContent).join("; ");
+	})()`, quoteJS(svg)))
+	if outside != "" {
+		t.Errorf("outside the frame: %s", outside)
+	}
+}
+
+func quoteJS(text []byte) string {
+	quoted, _ := json.Marshal(string(text)) // a text always can
+	return string(quoted)
 }

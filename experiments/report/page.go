@@ -61,16 +61,17 @@ var (
 )
 
 // Load makes the page of a directory of results: that of a sweep, of train or of
-// bench. The page has the commands that make it again, in which the directory is
-// at.
+// bench, or of what compare of the Python package saved. The page has the commands that
+// make it again, in which the directory is at.
 func Load(ctx context.Context, dir, at string) (p *Page, err error) {
-	p, err = readSweep(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		p, err = readResult(ctx, dir)
+	for _, read := range []func(ctx context.Context, dir string) (*Page, error){readSweep, readPapers, readResult} {
+		if p, err = read(ctx, dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: holds no results of sweep, train or bench: %w", dir, err)
+		return nil, fmt.Errorf("%s: holds no results of sweep, train, bench or of compare in Python: %w", dir, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

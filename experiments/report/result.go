@@ -1,20 +1,25 @@
 package report
 
 import (
+	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/files"
+	"ephemera/experiments/papers"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
 )
@@ -26,16 +31,18 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 		return nil, err
 	}
 	of, err := experiments.ReadRuns(dir)
+	if errors.Is(err, fs.ErrNotExist) && !exists(filepath.Join(dir, experiments.RunsFile)) {
+		return readSaved(dir, r)
+	}
 	if err != nil {
 		return nil, err
 	}
 	p := &Page{Title: fmt.Sprintf("%s, budget %v", r.Instance, r.Budget)}
-	for name, to := range map[string]*string{"command.txt": &p.Command, "config.toml": &p.Config} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		*to = strings.TrimSpace(string(text))
+	if p.Command, err = readText(dir, "command.txt"); err != nil {
+		return nil, err
+	}
+	if p.Config, err = readText(dir, "config.toml"); err != nil {
+		return nil, err
 	}
 	var groups []group
 	var contenders []experiments.Contender
@@ -62,6 +69,108 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 			}
 			p.Sections = append(p.Sections, drawTraining(run.Scene.Instance, rec)...)
 		}
+	}
+	return p, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// readText returns what a file of a directory holds, "" where there is none.
+func readText(dir, name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// readSaved makes the page of a comparison of the Python package: of its result and
+// its curves, since it keeps no records.
+func readSaved(dir string, r *result.Report) (*Page, error) {
+	groups, err := readCurves(filepath.Join(dir, "curves.csv"), r)
+	if err != nil {
+		return nil, err
+	}
+	return &Page{
+		Title: fmt.Sprintf("%s, budget %v", r.Instance, r.Budget), Notes: []string{r.Sentence()},
+		Sections: []Section{rewards(r), learning(groups)},
+	}, nil
+}
+
+// readCurves reads learning curves, a point a line, as the groups of their rows.
+func readCurves(path string, r *result.Report) ([]group, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(lines) == 0 {
+		return nil, fmt.Errorf("%s: %w", path, cmp.Or(err, io.ErrUnexpectedEOF))
+	}
+	number := func(line []string, column string) float64 {
+		k := slices.Index(lines[0], column)
+		if k < 0 {
+			return math.NaN()
+		}
+		v, err := strconv.ParseFloat(line[k], 64)
+		if err != nil {
+			return math.NaN()
+		}
+		return v
+	}
+	word := func(line []string, column string) string { return line[max(0, slices.Index(lines[0], column))] }
+	records := map[string][]*experiments.Record{}
+	last := ""
+	for k, line := range lines[1:] {
+		policy, run := word(line, "policy"), word(line, "policy")+" "+word(line, "instance")+" "+word(line, "seed")
+		if run != last {
+			records[policy] = append(records[policy], new(experiments.Record))
+		}
+		last = run
+		p := experiments.CurvePoint{
+			Epoch: int(number(line, "epoch")), Reward: number(line, "reward"), Crawls: number(line, "crawls"),
+			Whittle: number(line, "whittle"), OfWhittle: result.Ptr(number(line, "of_whittle")),
+		}
+		if math.IsNaN(number(line, "epoch") + p.Reward + p.Crawls) {
+			return nil, fmt.Errorf("%s: line %d has no epoch, reward and crawls in numbers", path, k+2)
+		}
+		of := records[policy][len(records[policy])-1]
+		of.Curve = append(of.Curve, p)
+	}
+	var groups []group
+	for k, row := range r.Results {
+		if records[row.Policy] != nil {
+			groups = append(groups, group{name: row.Policy, style: k, records: records[row.Policy], over: row.Over > 0})
+		}
+	}
+	return groups, nil
+}
+
+// readPapers makes the page of the reproduction of the published figures.
+func readPapers(_ context.Context, dir string) (*Page, error) {
+	r, err := files.ReadJSON[papers.Report](filepath.Join(dir, papers.ReportFile))
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{Title: "What the papers print, and what is measured here", Answer: r.Sentence()}
+	if p.Command, err = readText(dir, "command.txt"); err != nil {
+		return nil, err
+	}
+	pictures, err := papers.Pictures(r.Seed)
+	if err != nil {
+		return nil, err
+	}
+	d := r.Document()
+	p.Sections = []Section{
+		{Title: "Figures", Table: d.Table},
+		{Title: "Pictures of TCNS", Figures: pictures},
+		{Title: "Why, and what was tried", Notes: strings.Split(d.Notes[1], "\n")},
 	}
 	return p, nil
 }

@@ -11,7 +11,9 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments"
+	"ephemera/experiments/papers"
 	"ephemera/experiments/plot"
+	"ephemera/experiments/result"
 )
 
 const trained = `{"instance": "paper", "algorithm": "lspe", "knowledge": "model", "budget": 1, "steps": 4, "seeds": 1, "seed": 1, "bound": 3, "results": [
@@ -122,5 +124,50 @@ func TestTraining(t *testing.T) {
 		if most, least := index.Relax(in).Price, index.Relax(next).Price; slope > most*(1+1e-9) || slope < least*(1-1e-9) {
 			t.Errorf("from a budget of %v on the optimum rises by %v per budget unit; the price falls from %v to %v", in.Budget, slope, most, least)
 		}
+	}
+}
+
+// What compare of the Python package saved has a page too, with its curves.
+func TestSaved(t *testing.T) {
+	dir := t.TempDir()
+	put(t, trained, dir, "result.json")
+	put(t, "policy,instance,seed,epoch,reward,crawls,whittle,of_whittle\nlearning,paper,1,1,1,1,2,0.5\nlearning,paper,1,4,1.5,1,2,0.75\n"+
+		"learning,paper,2,1,1.2,1,2,0.6\nlearning,paper,2,4,1.5,1,2,0.75\nwhittle,paper,1,4,2,1,2,1\n", dir, "curves.csv")
+	p, err := Load(context.Background(), dir, "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if curve := figure(t, p, "learning").Series; len(curve) != 2 || !near(curve[0].Y, .55, .75) || curve[0].Name != "learning *" {
+		t.Errorf("learning %+v", curve)
+	}
+	if plots := len(write(t, dir)) - 1; plots < 4 {
+		t.Errorf("%d plots", plots)
+	}
+	put(t, "policy,instance,seed,epoch,reward,crawls\nlearning,paper,1,one,1,1\n", dir, "curves.csv")
+	if _, err := Load(context.Background(), dir, "out"); err == nil || !strings.Contains(err.Error(), "curves.csv: line 2") {
+		t.Errorf("an epoch that is no number: %v", err)
+	}
+}
+
+// The reproduction of the papers has a page of its table, pictures and reasons.
+func TestPapers(t *testing.T) {
+	dir := t.TempDir()
+	r, err := papers.Run(context.Background(), papers.Options{Seeds: 1, Seed: 1, Steps: 50, Batch: experiments.Batch{Workers: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := result.Put(dir, map[string]result.Printed{papers.ReportFile: r}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, "go run ./cmd/bench -preset papers\n", dir, "command.txt")
+	p, err := Load(context.Background(), dir, "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows := len(p.Sections[0].Table.Rows); rows != len(r.Rows) || rows < 10 || !strings.HasPrefix(p.Command, "go run ./cmd/bench -preset papers -out out") {
+		t.Errorf("%d rows of %d, command %q", rows, len(r.Rows), p.Command)
+	}
+	if plots := len(write(t, dir)) - 1; plots != 4 {
+		t.Errorf("%d plots; want the figures 1 to 4 of TCNS", plots)
 	}
 }

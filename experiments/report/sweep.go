@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +18,7 @@ import (
 )
 
 // readSweep makes the page of a sweep.
-func readSweep(dir string) (*Page, error) {
+func readSweep(_ context.Context, dir string) (*Page, error) {
 	s, err := files.ReadJSON[sweep.Summary](filepath.Join(dir, sweep.SummaryFile))
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
@@ -161,9 +162,9 @@ func (t *Table) Write(w io.Writer, f Format) error {
 	table := tablewriter.NewTable(&b, opts...)
 	table.Header(t.Header)
 	for _, r := range t.Rows {
-		if f == Markdown {
-			r = slices.Clone(r)
-			for i := range r {
+		r = slices.Clone(r)
+		for i := range r {
+			if r[i] = Plain(r[i]); f == Markdown {
 				r[i] = strings.ReplaceAll(r[i], "|", `\|`)
 			}
 		}
@@ -176,6 +177,37 @@ func (t *Table) Write(w io.Writer, f Format) error {
 	}
 	_, err := io.WriteString(w, padding.ReplaceAllString(b.String(), ""))
 	return err
+}
+
+// Plain returns a text as a terminal may show it: names of sources, instances and files
+// may hold what moves its cursor, sets its title or turns the direction of writing. What
+// does not print is written as Go writes it, such as \x1b.
+func Plain(text string) string {
+	if strings.IndexFunc(text, isOdd) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if one := text[:size]; r == utf8.RuneError && size == 1 || isOdd(r) {
+			b.WriteString(strings.Trim(strconv.QuoteToASCII(one), `"`))
+		} else {
+			b.WriteString(one)
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+func isOdd(r rune) bool { return !unicode.IsPrint(r) && r != '\u00a0' }
+
+// PlainLines is Plain for a text of several lines.
+func PlainLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = Plain(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // padding stands at the ends of lines.
@@ -224,7 +256,7 @@ func Print(w io.Writer, x Printed, f Format) error {
 	}
 	for _, n := range notes {
 		if n != "" {
-			fmt.Fprintf(&b, "\n%s\n", n)
+			fmt.Fprintf(&b, "\n%s\n", PlainLines(n))
 		}
 	}
 	if d.More != nil {
@@ -247,7 +279,7 @@ func Put(dir string, all map[string]Printed) error {
 		var b bytes.Buffer
 		errs = append(errs, Print(&b, x, formats[filepath.Ext(name)]), files.Put(filepath.Join(dir, name), b.Bytes()))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, files.Tidy(dir))...)
 }
 
 // Document implements Printed: a table alone.

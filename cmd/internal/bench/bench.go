@@ -102,8 +102,17 @@ func reproduce(ctx context.Context, c *cli.Comparison, clear func(), stdout, std
 	if !c.Flags.IsSet("seeds") {
 		o.Seeds = papers.DefaultSeeds
 	}
-	if err := papers.Pictures(cmp.Or(c.Batch.Dir, picturesDir), o.Seed); err != nil {
-		return fmt.Errorf("-out: %w", err)
+	pictures, err := papers.Pictures(o.Seed)
+	if err != nil {
+		return err
+	}
+	for _, f := range pictures {
+		if err := f.Put(cmp.Or(c.Batch.Dir, picturesDir)); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
+	}
+	if err := c.KeepCommand(); err != nil {
+		return err
 	}
 	r, err := papers.Run(ctx, o)
 	clear()
@@ -113,6 +122,11 @@ func reproduce(ctx context.Context, c *cli.Comparison, clear func(), stdout, std
 	if r == nil {
 		cli.SayShard(stderr, "bench", c.Batch.Shard)
 		return nil
+	}
+	if c.Batch.Dir != "" {
+		if err := result.Put(c.Batch.Dir, map[string]result.Printed{papers.ReportFile: r, "papers.md": r}); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
 	}
 	return result.Print(stdout, r, c.Format)
 }

@@ -218,8 +218,11 @@ func TestPresetPapers(t *testing.T) {
 		t.Errorf("%d rows; the four documents print 29 figures", len(r.Rows))
 	}
 	figures := clitest.Files(t, dir)
-	if len(figures) != 6 {
-		t.Errorf("%d files are written, want four figures and two seeds", len(figures))
+	if len(figures) != 9 {
+		t.Errorf("%d files are written, want four figures, two seeds, command, results and their table", len(figures))
+	}
+	if figures["papers.json"] != one {
+		t.Error("papers.json is not what is printed as JSON")
 	}
 }
 
@@ -244,5 +247,43 @@ func TestUnbuiltPolicies(t *testing.T) {
 	}
 	if _, _, err := bench(t, append(args, "-policies", "whittle,optimum")...); cli.Status(err) != cli.Failure {
 		t.Errorf("optimum by name: %v", err)
+	}
+}
+
+// A comparison that was killed and is taken up again says how fast the learner learned,
+// and nothing is left of the files that were being written.
+func TestKilledAndResumed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	args := []string{"-steps", "200", "-seeds", "2", "-policies", "learned,whittle", "-knowledge", "online", "-out", dir}
+	if _, _, err := bench(t, args...); err != nil {
+		t.Fatal(err)
+	}
+	var runs map[string][]string
+	if err := json.Unmarshal([]byte(clitest.Files(t, dir)["runs.json"]), &runs); err != nil {
+		t.Fatal(err)
+	}
+	second := filepath.Join(dir, "runs", runs["learned"][1]+".json")
+	for _, name := range []string{second, filepath.Join(dir, "timing.json"), filepath.Join(dir, "result.json")} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{second, filepath.Join(dir, "result.json"), filepath.Join(dir, "runs", runs["whittle"][0]+".json")} {
+		hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-4711")
+		if err := os.WriteFile(hidden, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := bench(t, args...); err != nil {
+		t.Fatal(err)
+	}
+	files := clitest.Files(t, dir)
+	if files["timing.json"] == "" {
+		t.Error("timing.json is missing")
+	}
+	for name := range files {
+		if strings.HasPrefix(filepath.Base(name), ".") {
+			t.Errorf("%s is left", name)
+		}
 	}
 }

@@ -82,7 +82,7 @@ func GoOn(err error, dir string) error {
 // Line is the one line that tells of an error.
 func Line(name string, err error) string {
 	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
-	return name + ": " + strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " ")
+	return result.Plain(name + ": " + strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " "))
 }
 
 // Flags is the flag set of a command.

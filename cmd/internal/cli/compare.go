@@ -202,11 +202,8 @@ func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr
 			}
 		}
 	}
-	if c.Batch.Dir != "" {
-		command := "go run ./cmd/" + c.Flags.Name() + " " + Quote(c.args...) + "\n"
-		if err := files.Put(filepath.Join(c.Batch.Dir, "command.txt"), []byte(command)); err != nil {
-			return nil, nil, fmt.Errorf("-out: %w", err)
-		}
+	if err := c.KeepCommand(); err != nil {
+		return nil, nil, err
 	}
 	out, err := c.Engine.PerformAll(ctx, runs, c.Batch)
 	if err != nil {
@@ -237,8 +234,21 @@ func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr
 	return done, &r, nil
 }
 
+// KeepCommand writes the command line into -out.
+func (c *Comparison) KeepCommand() error {
+	if c.Batch.Dir == "" {
+		return nil
+	}
+	c.Batch.Timing = filepath.Join(c.Batch.Dir, "timing.json")
+	command := "go run ./cmd/" + c.Flags.Name() + " " + Quote(c.args...) + "\n"
+	if err := files.Put(filepath.Join(c.Batch.Dir, "command.txt"), []byte(command)); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return nil
+}
+
 // Tell prints a report. With -out it is kept as result.json, with what else is to be kept
-// by the names of its files, and the speed in timing.json, the one file that changes from
+// by the names of its files. The speed is in timing.json, the one file that changes from
 // call to call.
 func (c *Comparison) Tell(r *result.Report, kept map[string]result.Printed, stdout io.Writer) error {
 	dir := c.Batch.Dir
@@ -250,9 +260,6 @@ func (c *Comparison) Tell(r *result.Report, kept map[string]result.Printed, stdo
 	}
 	if r.Speed > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%.0f steps per second while learning.", r.Speed))
-		if dir != "" {
-			err = errors.Join(err, files.Put(filepath.Join(dir, "timing.json"), fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", r.Speed)))
-		}
 	}
 	if err != nil {
 		return fmt.Errorf("-out: %w", err)

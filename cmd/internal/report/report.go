@@ -17,7 +17,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := cli.NewFlags("report", `
 Writes report.html and plots/ into directories of results.
 
-  report DIR...     DIR is a directory that sweep, train or bench made with -out`)
+  report DIR...     DIR is a directory that sweep, train or bench made with -out,
+                    or that compare(...).save made in Python`)
 	operands, done, err := f.ParseAll(args, math.MaxInt, stdout)
 	if done || err != nil {
 		return err

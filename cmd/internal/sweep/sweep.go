@@ -54,7 +54,7 @@ them. Called again, it runs what is missing.
 	}
 	if list {
 		for _, cell := range cfg.Cells {
-			fmt.Fprintln(stdout, cell.ID)
+			fmt.Fprintln(stdout, result.Plain(cell.ID))
 		}
 		_, err := fmt.Fprintf(stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), cfg.Seeds, len(cfg.Cells)*cfg.Seeds)
 		return err

@@ -30,8 +30,11 @@ func recording(t *testing.T) string {
 func results(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	got := clitest.Files(t, dir)
-	maps.DeleteFunc(got, func(name, _ string) bool { // of half a file of a killed process, and of what names the directory
-		return strings.HasPrefix(filepath.Base(name), ".") || name == "command.txt" || name == "timing.json"
+	if got["timing.json"] == "" {
+		t.Errorf("%s has no timing.json", dir)
+	}
+	maps.DeleteFunc(got, func(name, _ string) bool { // of the time, and of what names the directory
+		return name == "command.txt" || name == "timing.json"
 	})
 	return got
 }
