@@ -32,7 +32,6 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
-	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/clitest"
 	pb "ephemera/live/frontier/urlfrontier"
 )
@@ -281,44 +280,6 @@ func TestTerminate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Wait(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestUsage(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "learn.toml")
-	os.WriteFile(file, []byte("[crawl.a]\nper_hour = 1\nlongset = '1h'\n"), 0o600)
-	for _, args := range [][]string{{"x"}, {"-tls-cert", "f"}, {"-learn", "a"}, {"-learn", "a:0"}, {"-learn", file}, {"-export", "a", "-import", "b"}, {"-from", "a"}, {"-export", "a", "-from", "b", "-tls-key", "c"}} {
-		err := run(t.Context(), args, io.Discard, io.Discard)
-		if cli.Status(err) != cli.Usage {
-			t.Errorf("%q: %v", args, err)
-		}
-	}
-}
-
-// TestMove holds that a dump in the form of URLFrontier's client moves over whole,
-// and that a bad line is named.
-func TestMove(t *testing.T) {
-	t.Chdir(t.TempDir())
-	call := func(args ...string) (string, error) {
-		out, _, err := clitest.Call(t, run, args...)
-		return strings.ReplaceAll(out, " ", ""), err
-	}
-	lines := `{"known":{"info":{"url":"http://b/","key":"b","crawlID":"OTHER"}},"creationDate":"1600000000"}
-{"known":{"info":{"url":"http://a/","key":"a","metadata":{"m":{"values":["1","2"]}},"crawlID":"DEFAULT"},"refetchableFromDate":"1700000000"},"creationDate":"1600000000"}
-`
-	want := strings.SplitAfter(lines, "\n")
-	os.WriteFile("dump", []byte(lines), 0o600)
-	must(call("-dir", "a", "-import", "dump"))
-	for range 2 { // out, and over to another
-		if got := must(call("-dir", "a", "-export", "-")); got != want[1]+want[0] {
-			t.Fatal(got)
-		}
-		must(call("-dir", "a", "-export", "dump"))
-		must(call("-dir", "b", "-import", "dump"))
-	}
-	os.WriteFile("dump", []byte(lines+"{\"known\":{}}\n"), 0o600)
-	if _, err := call("-dir", "c", "-import", "dump"); err == nil || !strings.Contains(err.Error(), "line 3") {
 		t.Fatal(err)
 	}
 }
