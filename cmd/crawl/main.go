@@ -135,7 +135,10 @@ func serve(ctx context.Context, c *crawl.Crawler, page string, stdout io.Writer)
 		if err != nil {
 			return err
 		}
-		s := &http.Server{Handler: c.Handler(), ReadHeaderTimeout: 10 * time.Second}
+		s := &http.Server{
+			Handler: c.Handler(), MaxHeaderBytes: 64 << 10,
+			ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		}
 		go s.Serve(l)
 		defer s.Close()
 		fmt.Fprintf(stdout, "Crawling; http://%s shows what is found. Ctrl-C ends it.\n", l.Addr())

@@ -86,6 +86,7 @@ func Open(o Options) (c *Crawler, err error) {
 	}
 	c.fetcher = &feed.Fetcher{
 		Agent: o.Agent, Timeout: 30 * time.Second, MaxBytes: maxBytes, Memory: c.store, Now: o.Now, Dial: dialer.DialContext,
+		DialHub: (&net.Dialer{Control: feed.Public}).DialContext,
 	}
 	if err := c.load(); err != nil {
 		c.store.Close()
@@ -292,6 +293,7 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 	if res.Err != nil {
 		r.Error = res.Err.Error()
 	}
+	asks := false // its hub
 	e := entry{Outcome: res.Outcome, Previous: r.Last}
 	switch res.Outcome {
 	case feed.Gone:
@@ -313,7 +315,7 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 			r.Missed++
 		}
 		wait(c.usual(r, now))
-		c.renew(r, now)
+		asks = c.renew(r, now)
 	}
 	commit, err := c.note(r, &e)
 	if commit == nil { // it is as if it had not been asked, but for the time of the next request
@@ -323,8 +325,15 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 	if r.Gone || r.Place.URL != before.Place.URL {
 		err = cmp.Or(err, c.enroll())
 	}
+	var hub push
+	if asks && commit != nil {
+		hub = *r.Push
+	}
 	c.mu.Unlock()
 	commit.Wait()
+	if hub.Hub != "" {
+		c.subscribe(r.ID.URL, hub)
+	}
 	return err
 }
 

@@ -123,6 +123,7 @@ func (v *view) NameOf(address string) string { return v.feeds[address].Name() }
 func (c *Crawler) Handler() http.Handler {
 	mux := http.NewServeMux()
 	write := func(w http.ResponseWriter, name, one string) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		c.mu.Lock()
 		var b bytes.Buffer
 		err := pages.ExecuteTemplate(&b, name, c.view(one))

@@ -442,7 +442,7 @@ func (l life) open(onDisk io.Writer) *sim {
 		n.fault.options(&o)
 	}
 	s.Crawler = must(Open(o))
-	s.fetcher.MaxBytes, s.fetcher.Dial = 1<<20, n.dial
+	s.fetcher.MaxBytes, s.fetcher.Dial, s.fetcher.DialHub = 1<<20, n.dial, n.dial
 	return s
 }
 

@@ -27,17 +27,19 @@ type record struct {
 	Failures  int        `json:"failures,omitempty"` // in a row
 	Error     string     `json:"error,omitempty"`    // of the last one
 	Gone      bool       `json:"gone,omitempty"`
-	Push      *push      `json:"push,omitempty"`   // of a feed that names a hub
+	Push      *push      `json:"push,omitempty"` // of a feed that names a hub
+	HubAsked  time.Time  `json:"hub_asked,omitzero"`
 	Seen      []uint64   `json:"seen,omitempty"`   // items
 	Items     int        `json:"items,omitempty"`  // found
 	Missed    int        `json:"missed,omitempty"` // requests that showed nothing but new items
 	Hours     [7][24]int `json:"hours,omitzero"`   // when items were published, by day from Monday and hour, UTC
 
-	Worth  float64     `json:"-"` // of an item
-	ID     schedule.ID `json:"-"`
-	listed bool        // in the OPML file
-	held   bool        // a request is under way
-	same   *record     // that is asked for at its place: itself, or another that moved there
+	Worth   float64     `json:"-"` // of an item
+	ID      schedule.ID `json:"-"`
+	listed  bool        // in the OPML file
+	held    bool        // a request is under way
+	pushing bool        // a hub is telling of it
+	same    *record     // that is asked for at its place: itself, or another that moved there
 }
 
 func newRecord(address string) *record {

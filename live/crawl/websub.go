@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -22,6 +23,9 @@ import (
 const (
 	pushedWait = 24 * time.Hour      // between two looks at a feed whose hub tells what is new
 	lease      = 10 * 24 * time.Hour // that a hub is asked for
+
+	maxPush     = 1 << 20          // bytes that a hub tells at once
+	pushTimeout = 10 * time.Second // in which it tells them
 )
 
 // push is the subscription of a feed at its hub, by WebSub
@@ -31,7 +35,6 @@ type push struct {
 	Topic  string    `json:"topic"`
 	Token  string    `json:"token"` // of the address that the hub is given
 	Secret string    `json:"secret"`
-	Asked  time.Time `json:"asked,omitzero"`
 	Until  time.Time `json:"until,omitzero"` // end of the lease; zero before the hub confirmed it
 }
 
@@ -45,60 +48,82 @@ func (r *record) hub(f *feed.Feed) {
 	}
 }
 
-// renew asks the hub of a feed for a subscription: after looks, at most once a day,
-// from two days before the lease ends on.
-func (c *Crawler) renew(r *record, now time.Time) {
-	p := r.Push
-	if c.opt.PublicURL == "" || p == nil || now.Sub(p.Asked) < 24*time.Hour || p.Until.Sub(now) > 48*time.Hour {
-		return
+// renew reports whether the hub of a feed is to be asked for a subscription: after looks, from
+// two days before the lease ends on. A feed can name another hub at each look; one request a
+// day is made all the same.
+func (c *Crawler) renew(r *record, now time.Time) bool {
+	since := now.Sub(r.HubAsked)
+	if c.opt.PublicURL == "" || r.Push == nil || r.Push.Until.Sub(now) > 48*time.Hour || since >= 0 && since < 24*time.Hour {
+		return false
 	}
-	p.Asked = now
-	hub, form := p.Hub, url.Values{
+	r.HubAsked = now
+	return true
+}
+
+// subscribe asks a hub for a subscription.
+func (c *Crawler) subscribe(feed string, p push) {
+	err := c.fetcher.Subscribe(p.Hub, url.Values{
 		"hub.mode": {"subscribe"}, "hub.topic": {p.Topic}, "hub.secret": {p.Secret},
 		"hub.callback":      {strings.TrimSuffix(c.opt.PublicURL, "/") + "/websub/" + p.Token},
 		"hub.lease_seconds": {fmt.Sprint(int(lease.Seconds()))},
-	}
-	c.running.Go(func() {
-		if err := c.fetcher.Subscribe(hub, form); err != nil {
-			c.opt.Log.Warn("a hub did not take the subscription", "feed", r.ID.URL, "error", err)
-		}
 	})
+	if err != nil {
+		c.opt.Log.Warn("a hub did not take the subscription", "feed", feed, "hub", p.Hub, "error", err)
+	}
 }
 
-// websub answers a hub.
+// websub answers a hub. What comes without the token of a subscription is not read.
 func (c *Crawler) websub(w http.ResponseWriter, q *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxBytes))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
-		return
-	}
+	w.Header().Set("Content-Type", "text/plain")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	status, challenge := c.answer(w, q)
+	w.WriteHeader(status)
+	io.WriteString(w, challenge)
+}
+
+func (c *Crawler) answer(w http.ResponseWriter, q *http.Request) (status int, challenge string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	status := http.StatusGone // nobody here subscribes to it
-	for _, r := range c.feeds {
-		switch {
-		case !r.listed || r.Push == nil || r.Push.Token != q.PathValue("token"):
-			continue
-		case r.held:
-			status = http.StatusServiceUnavailable // it is being asked for
-		case q.Method == http.MethodGet:
-			status = c.verify(r, q)
-		default:
-			status = c.pushed(r, q, body)
+	var r *record
+	for _, one := range c.feeds {
+		if one.listed && one.Push != nil && one.Push.Token == q.PathValue("token") {
+			r = one
 		}
 	}
-	w.Header().Set("Content-Type", "text/plain")
-	w.WriteHeader(status)
-	if status == http.StatusOK {
-		io.WriteString(w, q.FormValue("hub.challenge"))
+	switch {
+	case r == nil:
+		return http.StatusGone, "" // nobody here subscribes to it
+	case r.held || r.pushing:
+		return http.StatusServiceUnavailable, "" // it is being asked for, or being told of
+	case q.Method == http.MethodGet:
+		if status = c.verify(r, q.URL.Query()); status == http.StatusOK {
+			challenge = q.URL.Query().Get("hub.challenge")
+		}
+		return status, challenge
 	}
+	p := *r.Push
+	r.pushing = true
+	c.mu.Unlock()
+	told, status := c.told(w, q, &p)
+	c.mu.Lock()
+	r.pushing = false
+	switch {
+	case told == nil:
+		return status, ""
+	case !r.listed || r.Push == nil || r.Push.Token != p.Token:
+		return http.StatusGone, ""
+	case r.held:
+		return http.StatusServiceUnavailable, ""
+	}
+	return c.pushed(r, told), ""
 }
 
 // verify takes up what the hub says of the subscription, if it is wanted.
-func (c *Crawler) verify(r *record, q *http.Request) (status int) {
-	seconds, _ := strconv.ParseInt(q.FormValue("hub.lease_seconds"), 10, 32)
-	switch mode := q.FormValue("hub.mode"); {
-	case q.FormValue("hub.topic") != r.Push.Topic:
+func (c *Crawler) verify(r *record, says url.Values) (status int) {
+	before := *r.Push
+	seconds, _ := strconv.ParseInt(says.Get("hub.lease_seconds"), 10, 32)
+	switch mode := says.Get("hub.mode"); {
+	case says.Get("hub.topic") != r.Push.Topic:
 		return http.StatusNotFound
 	case mode == "subscribe":
 		r.Push.Until = c.opt.Now().Add(min(time.Duration(seconds)*time.Second, lease))
@@ -108,28 +133,46 @@ func (c *Crawler) verify(r *record, q *http.Request) (status int) {
 		return http.StatusNotFound // nobody asked for the end of it
 	}
 	if _, err := c.keep(r, nil); err != nil {
+		*r.Push = before
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusOK
 }
 
-// pushed takes up what a hub tells, as if it had been found by a request. What is not
-// signed with the secret is ignored.
-func (c *Crawler) pushed(r *record, q *http.Request, body []byte) (status int) {
-	at, err := url.Parse(r.Push.Topic)
-	if err != nil || !signed(body, q.Header.Get("X-Hub-Signature"), r.Push.Secret) {
-		return http.StatusOK
+// told reads what a hub tells of a feed. What is not signed with the secret is ignored, and so
+// is what is no feed.
+func (c *Crawler) told(w http.ResponseWriter, q *http.Request, p *push) (told *feed.Feed, status int) {
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(pushTimeout)) // if it is a connection
+	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxPush))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, http.StatusRequestEntityTooLarge
+	case err != nil:
+		return nil, http.StatusRequestTimeout
 	}
-	told, err := feed.Parse(body, q.Header.Get("Content-Type"), at)
+	at, err := url.Parse(p.Topic)
+	if err != nil || !signed(body, q.Header.Get("X-Hub-Signature"), p.Secret) {
+		return nil, http.StatusOK
+	}
+	told, err = feed.Parse(body, q.Header.Get("Content-Type"), at)
 	if err != nil {
-		c.opt.Log.Warn("what a hub tells cannot be read", "feed", r.ID.URL, "error", err)
-		return http.StatusOK
+		c.opt.Log.Warn("what a hub tells cannot be read", "hub", p.Hub, "error", err)
 	}
-	now := c.opt.Now()
+	return told, http.StatusOK
+}
+
+// pushed takes up what a hub tells, as if it had been found by a request.
+func (c *Crawler) pushed(r *record, told *feed.Feed) (status int) {
+	before, now := *r, c.opt.Now()
 	e := entry{Outcome: pushed, Previous: r.Last, Items: r.news(told.Items, now)}
 	r.Last = now
 	commit, err := c.note(r, &e)
+	if commit == nil {
+		*r = before
+	}
 	if err != nil {
+		c.opt.Log.Error("what a hub tells was not kept", "feed", r.ID.URL, "error", err)
 		return http.StatusServiceUnavailable
 	}
 	commit.Wait()

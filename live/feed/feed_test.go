@@ -127,6 +127,63 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestSubscribe: which hubs are asked: by POST, where robots.txt allows it, without
+// credentials, on the public network alone, also after a redirect.
+func TestSubscribe(t *testing.T) {
+	for name, tt := range map[string]struct {
+		hub, asked string // the requests besides those for robots.txt
+		reason     string
+	}{
+		"a hub":                 {hub: "http://a.test/hub", asked: "POST a.test/hub topic"},
+		"disallowed":            {hub: "http://a.test/admin/delete?id=5", reason: "robots.txt does not allow it"},
+		"credentials":           {hub: "http://me:secret@a.test/hub", reason: "credentials"},
+		"moved":                 {hub: "http://a.test/moved", asked: "POST a.test/moved topic, POST b.test/hub topic"},
+		"moved to a page":       {hub: "http://a.test/page", asked: "POST a.test/page topic", reason: "302"},
+		"moved to disallowed":   {hub: "http://a.test/moved-admin", asked: "POST a.test/moved-admin topic", reason: "robots.txt does not allow it"},
+		"moved to credentials":  {hub: "http://a.test/moved-login", asked: "POST a.test/moved-login topic", reason: "credentials"},
+		"moved to a private":    {hub: "http://a.test/moved-private", asked: "POST a.test/moved-private topic", reason: "not of the public network"},
+		"in a circle":           {hub: "http://a.test/circle", asked: strings.TrimSuffix(strings.Repeat("POST a.test/circle topic, ", maxRedirects+1), ", "), reason: "307"},
+		"a private hub":         {hub: "http://127.0.0.1/hub", reason: "not of the public network"},
+		"of another scheme":     {hub: "file:///etc/passwd", reason: "allowed is an address with http or https"},
+		"that is no address":    {hub: "http://%zz/", reason: "allowed is an address with http or https"},
+		"that does not want it": {hub: "http://a.test/no", asked: "POST a.test/no topic", reason: "403"},
+	} {
+		var asked []string
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				io.WriteString(w, "User-agent: *\nDisallow: /admin")
+				return
+			}
+			asked = append(asked, r.Method+" "+r.Host+r.URL.Path+" "+r.FormValue("hub.topic"))
+			to := map[string]string{
+				"/moved": "http://b.test/hub", "/moved-admin": "http://b.test/admin", "/moved-login": "http://me@b.test/hub",
+				"/moved-private": "http://127.0.0.1/hub", "/circle": "/circle",
+			}[r.URL.Path]
+			switch {
+			case to != "":
+				http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+			case r.URL.Path == "/page":
+				http.Redirect(w, r, "/other", http.StatusFound)
+			case r.URL.Path == "/no":
+				w.WriteHeader(http.StatusForbidden)
+			}
+		}))
+		f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: memory{}, Now: time.Now}
+		f.Dial = (&net.Dialer{}).DialContext
+		f.DialHub = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasSuffix(address, ".test:http") {
+				return net.Dial(network, s.Listener.Addr().String())
+			}
+			return (&net.Dialer{Control: Public}).DialContext(ctx, network, address)
+		}
+		err := f.Subscribe(tt.hub, url.Values{"hub.topic": {"topic"}})
+		if got := strings.Join(asked, ", "); got != tt.asked || (err == nil) != (tt.reason == "") || err != nil && !strings.Contains(err.Error(), tt.reason) {
+			t.Errorf("%s: %s is asked: %v; want %s, %q", name, got, err, tt.asked, tt.reason)
+		}
+		s.Close()
+	}
+}
+
 // TestRobots holds rules of RFC 9309, with its examples of section 5: which paths a
 // robots.txt allows, and which it does not.
 func TestRobots(t *testing.T) {

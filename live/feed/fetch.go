@@ -74,6 +74,8 @@ type Fetcher struct {
 	// Dial is that of a net.Dialer, with Public as its Control unless private networks
 	// are allowed.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// DialHub is that of a net.Dialer with Public as its Control.
+	DialHub func(ctx context.Context, network, address string) (net.Conn, error)
 
 	busy sync.Map // of a name, its mutex
 }
@@ -165,7 +167,11 @@ func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
 		name = ascii
 	}
-	conn, err := f.Dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(r.URL.Port(), r.URL.Scheme)))
+	dial := f.Dial
+	if r.Context().Value(forHub{}) != nil {
+		dial = f.DialHub
+	}
+	conn, err := dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(r.URL.Port(), r.URL.Scheme)))
 	if err != nil {
 		return nil, err
 	}
@@ -205,14 +211,44 @@ type received struct {
 
 func (received) Close() error { return nil }
 
-// Subscribe asks a WebSub hub for what is said in a form.
+// forHub marks the context of requests to hubs.
+type forHub struct{}
+
+// Subscribe asks a WebSub hub for what is said in a form. Any feed can name any address as
+// its hub, so it must be one of the public network, without credentials, and robots.txt
+// must allow it. A redirect is followed if it asks for the same request elsewhere.
 func (f *Fetcher) Subscribe(hub string, form url.Values) error {
-	r, err := (&http.Client{Transport: f}).PostForm(hub, form)
+	ctx := context.WithValue(context.Background(), forHub{}, true)
+	allowed := func(u *url.URL) error {
+		if u.User != nil {
+			return failf("its address has credentials")
+		}
+		return f.allowed(ctx, u)
+	}
+	client := http.Client{Transport: f, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if r.Method != http.MethodPost || len(via) > maxRedirects {
+			return http.ErrUseLastResponse
+		}
+		return allowed(r.URL)
+	}}
+	u, err := url.Parse(hub)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return failf("its address is %q; allowed is an address with http or https", hub)
+	}
+	if err := allowed(u); err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, hub, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := client.Do(r)
 	switch {
 	case err != nil:
 		return f.reason(err)
-	case r.StatusCode/100 != 2:
-		return failf("the hub answers %s", r.Status)
+	case res.StatusCode/100 != 2:
+		return failf("it answers %s", res.Status)
 	}
 	return nil
 }
@@ -228,7 +264,7 @@ func (f *Fetcher) Fetch(p Place) Result {
 				r.Header.Set(name, validator)
 			}
 		}
-		return f.allowed(r.URL)
+		return f.allowed(r.Context(), r.URL)
 	}
 	client := http.Client{Transport: f, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		r.URL.Fragment = ""

@@ -3,6 +3,7 @@ package feed
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -29,7 +30,7 @@ type RobotsRule struct {
 }
 
 // allowed returns an error unless robots.txt allows an address.
-func (f *Fetcher) allowed(u *url.URL) error {
+func (f *Fetcher) allowed(ctx context.Context, u *url.URL) error {
 	origin := u.Scheme + "://" + strings.ToLower(u.Host)
 	defer f.lock("robots of " + origin)()
 	var rules Robots
@@ -43,7 +44,11 @@ func (f *Fetcher) allowed(u *url.URL) error {
 			}
 			return nil
 		}}
-		r, err := client.Get(origin + "/robots.txt")
+		var r *http.Response
+		ask, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+"/robots.txt", nil)
+		if err == nil {
+			r, err = client.Do(ask)
+		}
 		if err != nil {
 			e := f.reason(err)
 			return &failure{"robots.txt: " + e.text, e.wait}

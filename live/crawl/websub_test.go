@@ -1,0 +1,104 @@
+package crawl
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestHubRounds: a feed that names another hub at each look, or none at some, has the crawler
+// ask one a day.
+func TestHubRounds(t *testing.T) {
+	var posts []string
+	looks := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			posts = append(posts, r.Host+r.URL.String())
+		case r.URL.Path == "/feed":
+			looks++
+			w.Header().Set("ETag", fmt.Sprint(looks))
+			if looks%3 > 0 {
+				w.Header().Set("Link", fmt.Sprintf(`<http://victim%d.test/admin/delete?id=5>; rel="hub"`, looks))
+			}
+			fmt.Fprintf(w, `<rss version="2.0"><channel><item><guid>%d</guid></item></channel></rss>`, looks)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	l := newLife(t, server, 60, "http://a.test/feed")
+	s := l.open(io.Discard)
+	for range 3 { // with restarts between
+		s.Crawler.opt.PublicURL = "https://me.example.org/"
+		s.pass(24 * time.Hour)
+		l.Begin = s.now
+		check(s.Close())
+		s = l.open(io.Discard)
+	}
+	check(s.Close())
+	if looks < 30 || len(posts) == 0 || len(posts) > 3 {
+		t.Errorf("%d looks in three days, %d requests to hubs: %v", looks, len(posts), posts)
+	}
+}
+
+// TestHubBodies: what comes without the token of a subscription is not read, what comes with
+// it is read up to a size and a time, by one at a time; the page answers meanwhile.
+func TestHubBodies(t *testing.T) {
+	r := newReferee(t, 30)
+	s := simulate(t, r.Server, address(27))
+	s.Crawler.opt.PublicURL = "https://me.example.org/"
+	s.pass(10 * time.Minute)
+	token := s.feeds[address(27)].Push.Token
+	page := httptest.NewServer(s.Handler())
+	defer page.Close()
+	// post returns the status of an answer to the begin of a request, after how long.
+	post := func(token string, length, sent int) (status int, took time.Duration) {
+		begin := time.Now()
+		c, err := net.Dial("tcp", page.Listener.Addr().String())
+		check(err)
+		defer c.Close()
+		c.SetDeadline(begin.Add(time.Minute))
+		go fmt.Fprintf(c, "POST /websub/%s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", token, length, strings.Repeat("x", sent))
+		fmt.Fscanf(c, "HTTP/1.1 %d", &status)
+		return status, time.Since(begin)
+	}
+	if status, took := post("unknown", 100<<20, 1<<10); status != http.StatusGone || took > 5*time.Second {
+		t.Errorf("without a token: %d after %v", status, took)
+	}
+	if status, _ := post(token, maxPush+1, maxPush+1); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("too large: %d", status)
+	}
+	if status, _ := post(token, 10, 10); status != http.StatusOK { // and ignored, as it is not signed
+		t.Errorf("not signed: %d", status)
+	}
+	if testing.Short() {
+		return // the rest takes ten seconds
+	}
+	slow := make(chan int)
+	go func() {
+		status, _ := post(token, 10, 5)
+		slow <- status
+	}()
+	time.Sleep(time.Second)
+	if status, took := post(token, 10, 10); status != http.StatusServiceUnavailable || took > 5*time.Second {
+		t.Errorf("while another is read: %d after %v", status, took)
+	}
+	begin := time.Now()
+	res := must(http.Get(page.URL))
+	res.Body.Close()
+	if took := time.Since(begin); res.StatusCode != http.StatusOK || took > 5*time.Second {
+		t.Errorf("the page answers %s after %v", res.Status, took)
+	}
+	if status := <-slow; status != http.StatusRequestTimeout {
+		t.Errorf("slow: %d", status)
+	}
+	if res := must(http.Get(page.URL + "/websub/" + token)); res.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%v", res.Header)
+	}
+}
