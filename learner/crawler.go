@@ -15,8 +15,8 @@ import (
 // Crawler is a learner for a program that crawls: sources have names and come and go,
 // crawls are asked for when there is room and told when they are done, in any order
 // and also of sources that nobody selected. It is a state machine: times are handed
-// in, and one before the latest counts as the latest. It is not safe for concurrent
-// use.
+// in, a crawl that is told late counts as one of the latest time, and Select follows a
+// clock that is set back. It is not safe for concurrent use.
 //
 // The clock is cut into epochs. At the first call of an epoch the learner takes up
 // what the crawls since the last one brought back, and picks the sources of the
@@ -28,6 +28,7 @@ type Crawler struct {
 	open    env.DynamicLearner
 
 	start   time.Time
+	origin  int64     // Unix time of the start, before any clock was set
 	now     time.Time // the latest
 	place   map[string]int
 	src     []place
@@ -91,6 +92,7 @@ type place struct {
 	Added int    `json:"added,omitempty"` // epoch
 	Tries int    `json:"tries,omitempty"` // crawls handed out since the last one that succeeded
 	Due   int    `json:"due,omitempty"`   // epoch at which its longest interval ends; 0 without one
+	Told  int    `json:"told,omitempty"`  // epoch at which it was set how long it waits
 	Done  int    `json:"-"`               // its place, plus 1, among the crawls of this epoch
 }
 
@@ -120,7 +122,7 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 		o.Settings = kind.Settings(env.LevelOnline)
 	}
 	c := &Crawler{
-		opt: o, kind: kind, start: start, now: start, place: map[string]int{}, groups: map[string]int32{"": 0},
+		opt: o, kind: kind, start: start, origin: start.Unix(), now: start, place: map[string]int{}, groups: map[string]int32{"": 0},
 		view: env.Online{Epoch: -1}, limits: env.Limits{Budget: o.Budget, PerGroup: o.PerGroup}, overdue: ring.New(0, 1024),
 	}
 	c.view.Limits = &c.limits

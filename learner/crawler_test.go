@@ -163,6 +163,90 @@ func TestCrawlerRules(t *testing.T) {
 	}
 }
 
+// TestClock: whatever the clock is set to, in one process or while nothing ran, each
+// source is crawled again within its longest interval, by the budget, and not before the
+// time that its publisher asked for. What was learned by then stays.
+func TestClock(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	steps := [][]time.Duration{}
+	for _, d := range []time.Duration{time.Second, time.Hour, year, 30 * year} {
+		steps = append(steps, []time.Duration{d}, []time.Duration{-d}, []time.Duration{d, -d}, []time.Duration{-d, d}, []time.Duration{-d, -d})
+	}
+	for _, name := range []string{"forecast", "lspe"} {
+		for _, step := range steps {
+			for _, restarts := range []bool{false, true} {
+				o := CrawlerOptions{Learner: name, Budget: 4}
+				c := newTestCrawler(t, o)
+				const n = 12
+				for k := range n {
+					if err := c.Add(fmt.Sprint("s", k), Source{Longest: 10 * time.Hour}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				now, true := began, 0 // hours that have passed
+				last := map[string]int{}
+				asked := 1000 // hour until which the publisher of s0 asks to wait
+				pass := func(hours int) {
+					for end := true + hours; true < end; true++ {
+						names := c.Select(now, math.MaxInt)
+						if len(names) > 4 {
+							t.Fatalf("%v: %d crawls in an hour", step, len(names))
+						}
+						for _, name := range names {
+							crawl := Crawl{Source: name, At: now, Items: []Item{{Published: now.Add(-30 * time.Minute)}}}
+							if name == "s0" && true < asked {
+								if asked != 1000 {
+									t.Errorf("%v %v: s0 is crawled %d hours before it may be", step, restarts, asked-true)
+								}
+								if true >= 100 {
+									asked = true + 8
+									crawl.NotBefore = now.Add(8 * time.Hour)
+								}
+							}
+							if err := c.Update(crawl); err != nil {
+								t.Fatal(err)
+							}
+							last[name] = true
+						}
+						now = now.Add(time.Hour)
+					}
+				}
+				pass(100)
+				for asked == 1000 {
+					pass(1)
+				}
+				before, _ := c.Belief("s5")
+				for _, d := range step {
+					now = now.Add(d)
+					if d > 0 {
+						asked = 0 // as far as anybody can know, the time has passed
+					}
+					if restarts {
+						c = restarted(t, c)
+					}
+					pass(1)
+				}
+				after, _ := c.Belief("s5")
+				if len(step) == 2 && step[0]+step[1] == 0 && last["s5"] < true-2 && math.Abs(after.Items/before.Items-1) > .1 {
+					t.Errorf("%s %v %v: %v items an hour are thought to be %v", name, step, restarts, before.Items, after.Items)
+				}
+				begin := true
+				for range 40 {
+					pass(1)
+					for k := range n {
+						if since := true - max(begin, last[fmt.Sprint("s", k)]); since > 12 {
+							t.Fatalf("%s %v %v: s%d was not crawled for %d hours, nor others, %v", name, step, restarts, k, since, last)
+						}
+					}
+				}
+				if due, _ := c.Belief("s1"); due.Due.Sub(now) > 10*time.Hour || due.Last.After(now) {
+					t.Errorf("%s %v %v: at %v the last crawl was at %v, the next one is due at %v", name, step, restarts, now, due.Last, due.Due)
+				}
+			}
+		}
+	}
+}
+
 // TestUnknownWorth: an item whose worth is not known yet is an item.
 func TestUnknownWorth(t *testing.T) {
 	items := map[bool]float64{} // per hour, by whether their worth is known

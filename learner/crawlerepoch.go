@@ -7,13 +7,26 @@ import (
 	"slices"
 	"time"
 
+	"ephemera/baselines/ring"
 	"ephemera/env"
 )
 
 // Select returns the names of at most n sources to crawl now. One of which no crawl
 // is told counts as failed: it is handed out again after an epoch, then after two,
 // four and so on, and its longest interval at most.
+//
+// Now is what the clock says. Where that lies before the latest time, by more than a
+// minute or an epoch, the clock was set back, and the crawler goes back too. One that was
+// set by half a year or more was wrong, before or after, and no time has passed.
 func (c *Crawler) Select(now time.Time, n int) (names []string) {
+	now = now.Round(0) // as a saved time: by the wall clock
+	if c.now.Sub(now) > min(time.Minute, c.opt.Epoch) {
+		if c.now.Sub(now) > leap || now.Before(c.at(1)) {
+			c.setClock(now)
+		} else {
+			c.goBack(now)
+		}
+	}
 	c.turn(now)
 	for len(c.plan) > 0 && len(names) < n {
 		i := c.plan[0]
@@ -31,9 +44,10 @@ func (c *Crawler) Select(now time.Time, n int) (names []string) {
 // hand has source i wait that is handed out, as if its crawl failed.
 func (c *Crawler) hand(i int) {
 	p := &c.src[i]
-	wait := c.opt.Epoch << min(p.Tries, 12)
-	if p.Rules.Longest > 0 {
-		wait = min(wait, p.Rules.Longest)
+	most := cmp.Or(p.Rules.Longest, longestWait)
+	wait := min(c.opt.Epoch, most)
+	for range min(p.Tries, 12) {
+		wait = min(2*wait, most)
 	}
 	p.Tries++
 	c.bar(i, c.now.Add(max(wait, p.Rules.Shortest)))
@@ -63,6 +77,7 @@ func (c *Crawler) bar(i int, until time.Time) {
 // postpone begins the longest interval of source i anew.
 func (c *Crawler) postpone(i int) {
 	p := &c.src[i]
+	p.Told = max(0, c.view.Epoch)
 	if p.Rules.Longest == 0 {
 		return
 	}
@@ -72,14 +87,20 @@ func (c *Crawler) postpone(i int) {
 
 // turn goes on to the epoch of a time.
 func (c *Crawler) turn(now time.Time) {
-	if now.After(c.now) {
-		c.now = now
-	}
-	epoch := int(c.now.Sub(c.start) / c.opt.Epoch)
+	c.forward(now)
+	epoch := c.epochOf(c.now)
 	if epoch <= c.view.Epoch {
 		return
 	}
 	c.learn()
+	c.begin(epoch)
+}
+
+// epochOf returns the epoch of a time.
+func (c *Crawler) epochOf(t time.Time) int { return int(t.Sub(c.start) / c.opt.Epoch) }
+
+// begin picks the sources of an epoch.
+func (c *Crawler) begin(epoch int) {
 	c.view.Epoch = epoch
 	c.pick()
 }
@@ -88,6 +109,58 @@ func (c *Crawler) turn(now time.Time) {
 func (c *Crawler) pick() {
 	c.limits.First = c.first(c.limits.First[:0])
 	c.plan = c.open.Select(c.plan[:0], &c.view)
+}
+
+// longestWait is that of a source whose crawls are never told, where it has no longest
+// interval.
+const longestWait = 365 * 24 * time.Hour
+
+// leap is by how much a clock is set that was wrong altogether.
+const leap = 180 * 24 * time.Hour
+
+// forward goes on to a time, if that is later.
+func (c *Crawler) forward(now time.Time) {
+	if now = now.Round(0); now.Sub(c.now) > leap {
+		c.setClock(now)
+	} else if now.After(c.now) {
+		c.now = now
+	}
+}
+
+// setClock goes on at a time as if it were the latest one: the first epoch was earlier or
+// later by as much.
+func (c *Crawler) setClock(now time.Time) {
+	c.start = c.start.Add(now.Sub(c.now)).Truncate(time.Second) // as it is saved
+	c.now = now
+	if l, ok := c.learner.(interface{ SetStart(int64) }); ok {
+		l.SetStart(c.start.Unix())
+	}
+}
+
+// goBack goes back to an epoch of before. What was told up to then stays as it is, and is
+// as old as it was then. What was told later was told just now, and what was left of a wait
+// is left.
+func (c *Crawler) goBack(now time.Time) {
+	latest := c.view.Epoch
+	c.learn()
+	c.now = now
+	epoch := c.epochOf(now)
+	c.overdue = ring.New(len(c.src), 1024)
+	c.overdue.Due(nil, epoch-1)
+	for i := range c.src {
+		p := &c.src[i]
+		c.view.Last[i], p.Added = min(c.view.Last[i], epoch-1), min(p.Added, epoch)
+		if p.Told > epoch {
+			p.Told = epoch
+			p.Due = max(epoch, p.Due-latest+epoch)
+			c.limits.NotBefore[i] = max(epoch, c.limits.NotBefore[i]-latest+epoch)
+		}
+		if p.Name != "" && p.Rules.Longest > 0 {
+			p.Due = min(p.Due, max(epoch, p.Told+int(p.Rules.Longest/c.opt.Epoch), c.limits.NotBefore[i]))
+			c.overdue.Add(i, p.Due)
+		}
+	}
+	c.begin(epoch)
 }
 
 // learn has the learner take up the crawls of this epoch.

@@ -41,6 +41,7 @@ type sourceState struct {
 	Of        string          `json:"of"` // the crawler whose epochs and learner these are
 	Added     int             `json:"added"`
 	Tries     int             `json:"tries,omitempty"`
+	Told      int             `json:"told,omitempty"` // epoch at which NotBefore was set; 0 in older versions
 	Last      int             `json:"last"`       // epoch, before that of Crawled
 	NotBefore int             `json:"not_before"` // epoch
 	Learned   json.RawMessage `json:"learned"`    // before Crawled
@@ -50,7 +51,7 @@ type sourceState struct {
 
 // life names what a state of a source goes with.
 func (c *Crawler) life() string {
-	return fmt.Sprintf("%s %d, epochs of %v from %d", c.kind.Name, c.kind.version(env.LevelOnline), c.opt.Epoch, c.start.Unix())
+	return fmt.Sprintf("%s %d, epochs of %v from %d", c.kind.Name, c.kind.version(env.LevelOnline), c.opt.Epoch, c.origin)
 }
 
 // SourceState returns what is known of a source, as JSON.
@@ -65,7 +66,7 @@ func (c *Crawler) SourceState(name string) ([]byte, error) {
 	}
 	p := &c.src[i]
 	s := sourceState{
-		Of: c.life(), Added: p.Added, Tries: p.Tries, Last: c.view.Last[i], NotBefore: c.limits.NotBefore[i], Epoch: c.view.Epoch,
+		Of: c.life(), Added: p.Added, Tries: p.Tries, Told: p.Told, Last: c.view.Last[i], NotBefore: c.limits.NotBefore[i], Epoch: c.view.Epoch,
 	}
 	if k := p.Done - 1; k >= 0 {
 		s.Crawled = &c.done[k]
@@ -99,10 +100,8 @@ func (c *Crawler) Recall(now time.Time, sources iter.Seq[Recalled]) (anew int, e
 		return 0, fmt.Errorf("the learner %q does not keep its sources apart", c.opt.Learner)
 	}
 	pending := map[int][]env.Crawled{} // crawls that the learner does not know, by epoch
-	if now.After(c.now) {
-		c.now = now
-	}
-	epoch := max(c.view.Epoch, int(c.now.Sub(c.start)/c.opt.Epoch))
+	c.forward(now)
+	epoch := max(c.view.Epoch, c.epochOf(c.now))
 	if len(c.done) > 0 {
 		pending[c.view.Epoch] = c.done
 	}
@@ -120,8 +119,8 @@ func (c *Crawler) Recall(now time.Time, sources iter.Seq[Recalled]) (anew int, e
 		if crawled != nil {
 			crawled.Source = i
 			pending[at] = append(pending[at], *crawled)
-			epoch = max(epoch, at)
 		}
+		epoch = max(epoch, at) // the clock may have been ahead
 		if r.Asked {
 			asked = append(asked, i)
 		}
@@ -143,7 +142,7 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 	switch {
 	case s.Of != c.life():
 		return nil, 0, fmt.Errorf("it is a state of %s", s.Of)
-	case s.Last < -1 || s.Added < 0 || s.Epoch < max(s.Last, 0) || s.Epoch > lastEpoch || s.NotBefore > lastEpoch:
+	case s.Last < -1 || s.Added < 0 || s.Epoch < max(s.Last, 0) || s.Epoch > lastEpoch || max(s.NotBefore, s.Told) > lastEpoch || s.Told < 0:
 		return nil, 0, fmt.Errorf("it was crawled at epoch %d, of %d", s.Last, s.Epoch)
 	case s.Crawled != nil:
 		if err := c.checkCrawled(s.Crawled); err != nil {
@@ -158,6 +157,7 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 		return nil, 0, cmp.Or(strictly(empty, known), err)
 	}
 	p := &c.src[i]
+	p.Told = cmp.Or(s.Told, s.Epoch)
 	p.Added, p.Tries, c.view.Last[i], c.limits.NotBefore[i] = s.Added, s.Tries, s.Last, s.NotBefore
 	return s.Crawled, s.Epoch, nil
 }

@@ -3,6 +3,7 @@ package learner
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,7 +21,8 @@ type CrawlerState struct {
 	PerGroup int           `json:"per_group"`
 	HalfLife time.Duration `json:"half_life"` // ns
 	Budget   float64       `json:"budget"`
-	Now      time.Time     `json:"now"` // latest time
+	Now      time.Time     `json:"now"`              // latest time
+	Origin   int64         `json:"origin,omitempty"` // first epoch as it was when the crawler began, Unix seconds; 0 in older versions
 	Epoch    int           `json:"epoch"`
 	Sources  int           `json:"sources"`
 	Free     []int         `json:"free"`
@@ -52,7 +54,7 @@ func (c *Crawler) header(state any) (s Saved, err error) {
 	}
 	s = Saved{Format: format, Version: c.kind.version(env.LevelOnline), Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
 	s.Crawls = &CrawlerState{
-		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch,
+		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch, Origin: c.origin,
 	}
 	s.State, err = json.Marshal(state)
 	return s, err
@@ -104,7 +106,7 @@ func (s *Saved) Crawler() (*Crawler, error) {
 	if d.Epoch < -1 || d.Epoch > int(max(0, d.Now.Sub(c.start))/c.opt.Epoch)+1 || d.Epoch > math.MaxInt32 {
 		return nil, fmt.Errorf("epoch is %d; allowed are those from %v to %v", d.Epoch, c.start, d.Now)
 	}
-	c.view.Epoch, c.now = d.Epoch, d.Now
+	c.view.Epoch, c.now, c.origin = d.Epoch, d.Now, cmp.Or(d.Origin, s.Start)
 	c.overdue.Due(nil, d.Epoch)
 	lines := json.NewDecoder(bytes.NewReader(s.sources))
 	lines.DisallowUnknownFields()
@@ -139,10 +141,13 @@ func (s *Saved) Crawler() (*Crawler, error) {
 
 // restore takes up the next source.
 func (c *Crawler) restore(p placeState) error {
-	if p.Last < -1 || p.Last > c.view.Epoch || p.Added < 0 || p.Added > c.view.Epoch+1 {
+	if p.Last < -1 || p.Last > c.view.Epoch || min(p.Added, p.Told) < 0 || p.Added > c.view.Epoch+1 {
 		return fmt.Errorf("it was added at epoch %d and crawled at %d, of %d", p.Added, p.Last, c.view.Epoch)
 	}
-	p.Due, p.NotBefore = min(p.Due, lastEpoch), min(p.NotBefore, lastEpoch)
+	p.Due, p.NotBefore, p.Told = min(p.Due, lastEpoch), min(p.NotBefore, lastEpoch), min(p.Told, lastEpoch)
+	if p.Told == 0 { // it was saved by a version that did not keep it
+		p.Told = max(0, c.view.Epoch)
+	}
 	i := len(c.src)
 	c.grow()
 	if p.Name == "" {

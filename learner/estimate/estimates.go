@@ -118,6 +118,11 @@ func (e *Estimates) Open(i int) {
 // tell what it is worth, and one that is not known is tried for ever.
 const rememberedItems = 300
 
+// SetStart moves the Unix time of the first decision.
+func (e *Estimates) SetStart(start int64) {
+	e.clock.start, e.around.epoch = float64(start), math.MinInt
+}
+
 // Add takes in a crawl.
 func (e *Estimates) Add(c env.Crawled, epoch int) {
 	s := &e.Sources[c.Source]

@@ -190,6 +190,13 @@ func (l *Learner) setCost(i int, cost float64) {
 	l.sel.SetCost(l.terms.Costs, i)
 }
 
+// SetStart moves the Unix time of the first decision: the clock was set, and hours and
+// days are others from now on.
+func (l *Learner) SetStart(start int64) {
+	l.terms.Start = start
+	l.est.SetStart(start)
+}
+
 // Report implements env.Reporter. The source is looked at again.
 func (l *Learner) Report(i int, it env.Item) {
 	l.est.Report(i, it)
