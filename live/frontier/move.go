@@ -7,22 +7,17 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
 	pb "ephemera/live/frontier/urlfrontier"
-	"ephemera/live/schedule"
 	"ephemera/live/store"
 )
 
 // Export writes all URLs as JSON lines, in the form of URLFrontier's client.
 func Export(w io.Writer, s *store.Store) (n int, err error) {
 	out := bufio.NewWriter(w)
-	var crawls []string
-	s.View(0, func(sched *schedule.Schedule) { crawls = sched.Crawls() })
-	slices.Sort(crawls)
-	for _, crawl := range crawls {
+	for _, crawl := range s.Crawls() {
 		var failed error
 		err := s.URLs(crawl, "", func(r *store.Record) bool {
 			var item *pb.URLItem

@@ -14,7 +14,9 @@
 //     of the number of queues and URLs for each URL that it moves.
 //
 // Times and durations are milliseconds, times since 1970. A time that lies before
-// that of an earlier call counts as the later one.
+// that of an earlier call by a minute or less counts as the later one. By more, the
+// clock was set back, and what happened later than now happened just now
+// ([Schedule.Advance]).
 package schedule
 
 import (
@@ -120,6 +122,7 @@ type Counts struct {
 // Schedule is the state of all crawls. It is not safe for concurrent use.
 type Schedule struct {
 	now    int64
+	newest int64 // when the last URL became known
 	delay  int64 // of queues without one of their own
 	crawls map[string]*crawl
 	all    line
@@ -158,17 +161,64 @@ func New(delay int64) *Schedule {
 	}
 }
 
-// Advance brings the schedule to a time: holds end, and queues become ready.
-func (s *Schedule) Advance(now int64) {
+// behind is by how much a time lies before the latest one when the clock was set back.
+const behind = 60_000
+
+// Advance brings the schedule to a time: holds end, and queues become ready. It returns
+// the URLs whose holds ended, and whether the clock was set back, so that the ends of
+// holds and the limits of queues are others now.
+//
+// Then each hold lasts for as long as was left of it, and queues that were served later
+// than now, and URLs that were discovered later, were so just now. It looks at each.
+// When a URL is due stays as it was said.
+func (s *Schedule) Advance(now int64) (ended []Taken, back bool) {
+	if back = max(s.now, s.newest)-now > behind; back {
+		ended = s.end(ended)
+		s.setBack(now)
+	}
 	s.now = max(s.now, now)
+	ended = s.end(ended)
+	for s.all.waiting.Len() > 0 && s.all.waiting.items[0].wake <= s.now {
+		s.place(s.all.waiting.items[0])
+	}
+	return ended, back
+}
+
+// end releases the URLs whose holds have ended.
+func (s *Schedule) end(ended []Taken) []Taken {
 	for s.holds.Len() > 0 && s.holds.items[0].until <= s.now {
 		h := s.holds.items[0]
 		s.release(h)
 		heap.Push(&h.queue.due, h.url)
 		s.place(h.queue)
+		ended = append(ended, Taken{h.queue, h.url})
 	}
-	for s.all.waiting.Len() > 0 && s.all.waiting.items[0].wake <= s.now {
-		s.place(s.all.waiting.items[0])
+	return ended
+}
+
+// setBack goes back to a time.
+func (s *Schedule) setBack(now int64) {
+	back := max(0, s.now-now)
+	for _, h := range s.holds.items {
+		h.until -= back // all of them, so that they stay in order
+	}
+	s.now, s.newest = now, now
+	for _, c := range s.crawls {
+		for _, q := range c.queues {
+			if q.Last > now {
+				q.Last = max(1, q.Last-back)
+			}
+			for _, u := range q.urls {
+				if created := u.Created(); created > now {
+					u.created = uint32(now / 1000)
+					if u.Due == created { // nobody has fetched it yet
+						u.Due = u.Created()
+					}
+				}
+			}
+			heap.Init(&q.due)
+			s.place(q)
+		}
 	}
 }
 
@@ -273,6 +323,15 @@ func (s *Schedule) Until(u *URL) int64 {
 	return 0
 }
 
+// Held calls yield with the URLs that are held, and when their holds end, in no order.
+func (s *Schedule) Held(yield func(url Taken, until int64) bool) {
+	for _, h := range s.holds.items {
+		if !yield(Taken{h.queue, h.url}, h.until) {
+			return
+		}
+	}
+}
+
 // Put schedules a URL of the queue anew, or completes it, and ends its hold. One
 // that is not known yet becomes known at the time created.
 func (s *Schedule) Put(q *Queue, url string, due, created int64) *URL {
@@ -287,6 +346,7 @@ func (s *Schedule) put(q *Queue, url string, due, created int64) *URL {
 		u = &URL{Name: url, created: uint32(created / 1000)}
 		q.urls[url] = u
 		s.urls++
+		s.newest = max(s.newest, created)
 	} else {
 		s.detach(q, u)
 	}
@@ -520,13 +580,15 @@ func (s *Schedule) RestoreHold(q *Queue, url string, until int64) {
 	}
 }
 
-// Restored puts the queues in the order in which they were served last.
+// Restored puts the queues in the order in which they were served last. The latest of
+// these times is that of the schedule.
 func (s *Schedule) Restored() {
 	var queues []*Queue
 	for _, c := range s.crawls {
 		for _, q := range c.queues {
 			s.displace(q)
 			queues = append(queues, q)
+			s.now = max(s.now, q.Last)
 		}
 	}
 	slices.SortFunc(queues, func(a, b *Queue) int {

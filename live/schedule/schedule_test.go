@@ -5,7 +5,8 @@ import "testing"
 // That the right URLs are handed out is held by the tests of live/store, which drive
 // a schedule with its disk.
 
-// TestClockThatGoesBack holds that a hand-out stays behind those before it.
+// TestClockThatGoesBack holds that a hand-out stays behind those of less than a minute
+// before.
 func TestClockThatGoesBack(t *testing.T) {
 	s := New(0)
 	q, _ := s.Ensure("c", "k", nil)

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -205,7 +206,7 @@ func (s *Store) lockForWrite() error {
 // end unlocks it. The commit is that of all that was written up to here.
 func (s *Store) end() *Commit {
 	defer s.mu.Unlock()
-	if s.batch.Empty() {
+	if s.batch.Empty() || s.closed {
 		return s.last
 	}
 	select {
@@ -225,6 +226,44 @@ func (s *Store) setQueue(q *schedule.Queue) {
 	s.key = appendQueue(s.key[:0], kindQueue, q.Crawl(), &q.Key)
 	s.value = appendLimits(s.value[:0], q.Limits)
 	s.batch.Set(s.key, s.value, nil)
+}
+
+func idOf(t schedule.Taken) schedule.ID {
+	return schedule.ID{Crawl: t.Queue.Crawl(), Key: t.Queue.Key, URL: t.URL.Name}
+}
+
+// setHold keeps when a hold ends, or that it has ended if until is 0.
+func (s *Store) setHold(t schedule.Taken, until int64) {
+	s.key = appendURL(s.key[:0], kindHold, idOf(t))
+	if until == 0 {
+		s.batch.Delete(s.key, nil)
+		return
+	}
+	s.value = appendNumbers(s.value[:0], until)
+	s.batch.Set(s.key, s.value, nil)
+}
+
+// advance brings the schedule to a time, and keeps what is otherwise by that.
+func (s *Store) advance(now int64) {
+	ended, back := s.sched.Advance(now)
+	if s.closed {
+		return
+	}
+	for _, t := range ended {
+		s.setHold(t, 0)
+	}
+	if !back {
+		return
+	}
+	s.opt.Log.Warn("the clock was set back; waits go on from there", "time", time.UnixMilli(now).UTC())
+	for t, until := range s.sched.Held {
+		s.setHold(t, until)
+	}
+	for _, crawl := range s.sched.Crawls() {
+		for _, q := range s.sched.QueuesOf(crawl) {
+			s.setQueue(q)
+		}
+	}
 }
 
 // ensure returns the queue of a URL.
@@ -295,8 +334,8 @@ func (s *Store) SetData(id schedule.ID, data []byte) (*Commit, error) {
 // again after a start.
 func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sched.Advance(now) // holds end
+	defer s.end()
+	s.advance(now)
 	for i, id := range ids {
 		q := s.sched.Lookup(id.Crawl, id.Key)
 		u := q.Find(id.URL)
@@ -324,14 +363,12 @@ func (s *Store) Take(r schedule.Request) (records []Record, queues int, err erro
 	if err := s.lockForWrite(); err != nil {
 		return nil, 0, err
 	}
+	s.advance(r.Now)
 	taken := s.sched.Take(nil, r)
 	records = make([]Record, len(taken))
 	for i, t := range taken {
-		id := schedule.ID{Crawl: t.Queue.Crawl(), Key: t.Queue.Key, URL: t.URL.Name}
-		records[i] = Record{ID: id, Due: t.URL.Due, Created: t.URL.Created()}
-		s.key = appendURL(s.key[:0], kindHold, id)
-		s.value = appendNumbers(s.value[:0], s.sched.Until(t.URL))
-		s.batch.Set(s.key, s.value, nil)
+		records[i] = Record{ID: idOf(t), Due: t.URL.Due, Created: t.URL.Created()}
+		s.setHold(t, s.sched.Until(t.URL))
 		if i == 0 || taken[i-1].Queue != t.Queue {
 			queues++
 			s.setQueue(t.Queue)
@@ -439,9 +476,16 @@ func (s *Store) Queues(now int64, crawl string, yield func(*schedule.Queue) bool
 // View calls f with the schedule at a time. f must not change it.
 func (s *Store) View(now int64, f func(*schedule.Schedule)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sched.Advance(now)
+	defer s.end()
+	s.advance(now)
 	f(s.sched)
+}
+
+// Crawls returns the names of the crawls, sorted.
+func (s *Store) Crawls() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(slices.Values(s.sched.Crawls()))
 }
 
 // Change changes the limits of a queue, and reports whether there is such a queue.
@@ -496,8 +540,9 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 // RemoveBefore forgets the URLs of a queue, or of a crawl if key is "", that became
 // known before a time. It returns how many they were; the queues stay.
 func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error) {
-	var queues []*schedule.Queue
-	s.View(0, func(sched *schedule.Schedule) { queues = sched.QueuesOf(crawl) })
+	s.mu.Lock()
+	queues := s.sched.QueuesOf(crawl)
+	s.mu.Unlock()
 	var commit *Commit
 	for _, q := range queues {
 		if key != "" && key != q.Key {

@@ -103,6 +103,7 @@ type modelQueue struct {
 
 type modelURL struct {
 	Record
+	kept  Record // on disk
 	until int64
 }
 
@@ -125,11 +126,50 @@ func (m *model) put(id schedule.ID, due, now int64, data string) {
 	if u := q.urls[id.URL]; u != nil {
 		created = u.Created
 	}
-	q.urls[id.URL] = &modelURL{Record: Record{id, due, created, []byte(data)}}
+	r := Record{id, due, created, []byte(data)}
+	q.urls[id.URL] = &modelURL{Record: r, kept: r}
 }
 
-// restart puts the queues in the order in which they were served last.
-func (m *model) restart() {
+// setBack has the clock go from one time back to another.
+func (m *model) setBack(from, to int64) {
+	for _, q := range m.queues {
+		if q.Last > to {
+			q.Last -= from - to
+		}
+		for _, u := range q.urls {
+			if u.until > from {
+				u.until -= from - to
+			} else {
+				u.until = 0
+			}
+		}
+	}
+	m.discovered(to)
+}
+
+// discovered has nothing be discovered later than now.
+func (m *model) discovered(now int64) {
+	for _, q := range m.queues {
+		for _, u := range q.urls {
+			if u.Created > now {
+				if u.Due == u.Created {
+					u.Due = now / 1000 * 1000
+				}
+				u.Created = now / 1000 * 1000
+			}
+		}
+	}
+}
+
+// restart puts the queues in the order in which they were served last, and takes up what
+// is on disk.
+func (m *model) restart(now int64) {
+	for _, q := range m.queues {
+		for _, u := range q.urls {
+			u.Record = u.kept
+		}
+	}
+	m.discovered(now)
 	slices.SortFunc(m.queues, func(a, b *modelQueue) int {
 		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.crawl, b.crawl), cmp.Compare(a.key, b.key))
 	})
@@ -197,7 +237,7 @@ func show(r *Record) string { return fmt.Sprintf("%q %d %d %s", r.ID, r.Due, r.C
 func (m *model) all() (all []string) {
 	for _, q := range m.queues {
 		for _, u := range q.urls {
-			all = append(all, show(&u.Record))
+			all = append(all, show(&u.kept))
 		}
 	}
 	slices.Sort(all)
@@ -206,6 +246,75 @@ func (m *model) all() (all []string) {
 
 // names that are prefixes of each other, or could be mistaken for lengths or ends.
 var hostile = []string{"a", "ab", "_", "a_b", "/", "\x00", "\x01a", "\xff", "\xff\xff", strings.Repeat("k", 255), "[::1]"}
+
+// TestClock: whatever the clock is set to, while it runs or while nothing runs, what was
+// discovered is handed out at once, a hold lasts for as long as it was to, and so does a
+// queue's delay.
+func TestClock(t *testing.T) {
+	const hour, year = 3_600_000, 365 * 24 * 3_600_000
+	for _, d := range []int64{1000, -1000, hour, -hour, year, -year, 30 * year, -30 * year} {
+		for _, restarts := range []bool{false, true} {
+			fs := vfs.NewCrashableMem()
+			s := open(t, fs)
+			now := int64(1_700_000_000_000)
+			set := func(to int64) {
+				if now = to; restarts {
+					fs = crash(fs, 0, 1)
+					s.Close()
+					s = open(t, fs)
+				}
+				s.View(now, func(*schedule.Schedule) {}) // as services do each second
+			}
+			take := func() (got []string) {
+				taken, _, err := s.Take(schedule.Request{Now: now, Hold: hour})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range taken {
+					got = append(got, r.URL)
+				}
+				slices.Sort(got)
+				return got
+			}
+			want := func(when string, want ...string) {
+				t.Helper()
+				if got := take(); !slices.Equal(got, want) {
+					t.Errorf("%d ms, restarts %v, %s: %q is handed out, want %q", d, restarts, when, got, want)
+				}
+			}
+			discover := func(key, url string) {
+				_, c, err := s.Discover(schedule.ID{Crawl: "c", Key: key, URL: url}, now, now, nil)
+				if c.Wait(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			discover("held", "held")
+			want("at first", "held")
+			now += hour / 2
+			discover("new", "new")
+			want("then", "new")
+			discover("new", "newer")
+			set(now + d)
+			if d >= hour {
+				want("ahead", "held", "new", "newer")
+				discover("ahead", "ahead")
+				set(now - d) // which was a mistake
+				want("back", "ahead")
+				now += hour - 1000
+				want("before the holds end")
+				now += 1000
+				want("after them", "ahead", "held", "new", "newer")
+				continue
+			}
+			now += 2000 // the delay, and a step of a second
+			want("at once", "newer")
+			now += hour/2 - 6000
+			want("before the hold ends")
+			now += 6000
+			want("after it", "held")
+		}
+	}
+}
 
 // TestAgainstObviousModel holds that whatever is called, the same URLs are handed out
 // in the same order, and the totals agree; and that a power cut after any call changes
@@ -227,7 +336,7 @@ func walk(t *testing.T, seed uint64) {
 	s := open(t, fs)
 	defer func() { s.Close() }()
 	m := &model{delay: 1000}
-	now := int64(1_000_000)
+	now := int64(1_000_000_000)
 	var commit *Commit
 	check := func(what, got, want any) {
 		t.Helper()
@@ -243,7 +352,12 @@ func walk(t *testing.T, seed uint64) {
 		var err error
 		switch call := rng.IntN(24); {
 		case call < 5:
-			now += span()
+			if back := int64(3_600_000); rng.IntN(10) == 0 {
+				m.setBack(now, now-back)
+				now -= back
+			} else {
+				now += span()
+			}
 		case call < 10:
 			due, data := now+span()-1000, fmt.Sprint(step)
 			if rng.IntN(4) == 0 {
@@ -312,7 +426,7 @@ func walk(t *testing.T, seed uint64) {
 			fs = crash(fs, 50*rng.IntN(3), seed)
 			s.Close()
 			s = open(t, fs)
-			m.restart()
+			m.restart(now)
 			var got []string
 			for _, crawl := range names[:2] {
 				err = cmp.Or(err, s.URLs(crawl, "", func(r *Record) bool {
