@@ -168,7 +168,7 @@ func TestCrawlerRules(t *testing.T) {
 // time that its publisher asked for. What was learned by then stays.
 func TestClock(t *testing.T) {
 	const year = 365 * 24 * time.Hour
-	steps := [][]time.Duration{}
+	var steps [][]time.Duration
 	for _, d := range []time.Duration{time.Second, time.Hour, year, 30 * year} {
 		steps = append(steps, []time.Duration{d}, []time.Duration{-d}, []time.Duration{d, -d}, []time.Duration{-d, d}, []time.Duration{-d, -d})
 	}
@@ -226,10 +226,6 @@ func TestClock(t *testing.T) {
 					}
 					pass(1)
 				}
-				after, _ := c.Belief("s5")
-				if len(step) == 2 && step[0]+step[1] == 0 && last["s5"] < true-2 && math.Abs(after.Items/before.Items-1) > .1 {
-					t.Errorf("%s %v %v: %v items an hour are thought to be %v", name, step, restarts, before.Items, after.Items)
-				}
 				begin := true
 				for range 40 {
 					pass(1)
@@ -238,6 +234,9 @@ func TestClock(t *testing.T) {
 							t.Fatalf("%s %v %v: s%d was not crawled for %d hours, nor others, %v", name, step, restarts, k, since, last)
 						}
 					}
+				}
+				if after, _ := c.Belief("s5"); !(math.Abs(after.Items-before.Items) <= .3*before.Items) {
+					t.Errorf("%s %v %v: %v items an hour are thought to be %v", name, step, restarts, before.Items, after.Items)
 				}
 				if due, _ := c.Belief("s1"); due.Due.Sub(now) > 10*time.Hour || due.Last.After(now) {
 					t.Errorf("%s %v %v: at %v the last crawl was at %v, the next one is due at %v", name, step, restarts, now, due.Last, due.Due)
