@@ -325,7 +325,7 @@ func (l *Learned) Advance(now time.Time) {
 				delete(c.sources, names[i])
 			}
 		}
-		if now.Sub(c.saved) >= saveEvery {
+		if since := now.Sub(c.saved); since >= saveEvery || since < 0 { // the clock was set back
 			l.save(crawl, c)
 			c.saved = now
 		}

@@ -1,0 +1,74 @@
+package frontier
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	pb "ephemera/live/frontier/urlfrontier"
+)
+
+// TestClock holds that whatever the clock is set to, while the service runs or after it was
+// killed, each learned URL is fetched within the longest interval, by the budget, and what
+// was learned stays.
+func TestClock(t *testing.T) {
+	const hour, year = 3_600_000, 365 * 24 * 3_600_000 // ms
+	sizes := []int64{1000, hour, year, 30 * year}
+	if testing.Short() {
+		sizes = []int64{hour, 30 * year}
+	}
+	for _, d := range sizes {
+		for _, steps := range [][]int64{{d}, {-d}, {d, -d}, {-d, d}} {
+			for _, restarts := range []bool{false, true} {
+				t.Run(fmt.Sprint(steps, restarts), func(t *testing.T) {
+					opt := LearnOptions{PerHour: 4, Longest: Duration(10 * time.Hour)}
+					s := serve(t, opt)
+					const n = 8
+					for i := range n {
+						s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
+					}
+					minute, fetched := 0, 0
+					var last [n]int
+					pass := func(minutes int) {
+						for end := minute + minutes; minute < end; minute += 5 {
+							s.server.opt.Learned.Advance(s.server.opt.Now())
+							for _, u := range s.infos(inCrawl("L")) {
+								var i int
+								fmt.Sscanf(u.Url, "http://h%d/", &i)
+								last[i] = minute
+								fetched++
+								s.want(s.put(report(u.Url, 0, []time.Time{s.server.opt.Now().Add(-10 * time.Minute)})), u.Url+" OK")
+							}
+							s.wait(300)
+						}
+					}
+					pass(60 * 60)
+					before := s.server.opt.Learned.Summaries(n)[0].Beliefs[0].Items
+					for _, step := range steps {
+						s.clock.Add(step)
+						if restarts {
+							s.restart(opt)
+						}
+						pass(30)
+					}
+					begin, had := minute, fetched
+					for range 40 {
+						pass(60)
+						for i := range n {
+							if wait := minute - max(begin, last[i]); wait > 11*60 {
+								t.Fatalf("URL %d is not fetched for %d minutes", i, wait)
+							}
+						}
+					}
+					if fetched-had > 4*40+8 || fetched-had < 2*40 {
+						t.Errorf("%d fetches in 40 hours of at most 4", fetched-had)
+					}
+					after := s.server.opt.Learned.Summaries(n)[0].Beliefs[0]
+					if !(after.Items > before/2 && after.Items < before*2) || after.Due.After(s.server.opt.Now().Add(11*time.Hour)) {
+						t.Errorf("%v items an hour are thought to be %v; the next fetch is due at %v, now is %v", before, after.Items, after.Due, s.server.opt.Now())
+					}
+				})
+			}
+		}
+	}
+}
