@@ -3,17 +3,23 @@ package plot
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"image/color"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"ephemera/experiments/files"
@@ -23,16 +29,72 @@ import (
 var night = fmt.Appendf(nil, `<style>
 @media (prefers-color-scheme: dark) {
 [style*="fill:%s"] { fill: %s !important }
-[style*="fill:%s"], [style*="fill:%s"] { fill: %s !important }
+[style*="fill:%s"], [style*="fill:%s"], [style*="fill:%s"] { fill: %s !important }
 [style*="stroke:%s"] { stroke: %s !important }
 [style*="stroke:%s"] { stroke: %s !important }
 }
 </style>
-`, hex(back), hex(nightBack), hex(ink), hex(inkBand), hex(nightInk), hex(ink), hex(nightInk), hex(grid), hex(nightGrid))
+`, hex(back), hex(nightBack), hex(ink), hex(inkBand), hex(letter), hex(nightInk), hex(ink), hex(nightInk), hex(grid), hex(nightGrid))
 
-// SVG returns the figure as SVG, for light and dark backgrounds, with the legend
-// beside it, where it covers nothing.
+// SVG returns the figure as SVG, for light and dark backgrounds. Text is drawn as paths,
+// one a string with what it says, so that it is as wide as it was measured.
 func (f Figure) SVG() ([]byte, error) {
+	d, err := f.lay()
+	if err != nil {
+		return nil, err
+	}
+	c := vgsvg.New(d.width, d.height)
+	text := &outlines{Canvas: c}
+	d.draw(text)
+	var b bytes.Buffer
+	_, err = c.WriteTo(&b)
+	header := []byte("<g transform")
+	svg := bytes.Replace(b.Bytes(), header, slices.Concat(night, header), 1)
+	parts := bytes.Split(svg, fmt.Appendf(nil, `style="fill:%s" />`, hex(letter)))
+	b.Reset()
+	for k, said := range text.drawn {
+		fmt.Fprintf(&b, `%sstyle="fill:%s" aria-label="%s" />`, parts[k], hex(letter), html.EscapeString(said))
+	}
+	b.Write(parts[len(text.drawn)])
+	return b.Bytes(), err
+}
+
+// PNG returns the figure as PNG, two pixels a point.
+func (f Figure) PNG() ([]byte, error) {
+	return f.with(func(d *drawing) vg.CanvasWriterTo {
+		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(d.width, d.height), vgimg.UseDPI(2*72))}
+	})
+}
+
+// PDF returns the figure as PDF, without the time at which it was drawn.
+func (f Figure) PDF() ([]byte, error) {
+	b, err := f.with(func(d *drawing) vg.CanvasWriterTo { return vgpdf.New(d.width, d.height) })
+	return drawn.ReplaceAll(b, []byte("(D:20000101000000")), err
+}
+
+var drawn = regexp.MustCompile(`\(D:\d{14}`)
+
+func (f Figure) with(open func(*drawing) vg.CanvasWriterTo) ([]byte, error) {
+	d, err := f.lay()
+	if err != nil {
+		return nil, err
+	}
+	c := open(d)
+	d.draw(&outlines{Canvas: c})
+	var b bytes.Buffer
+	_, err = c.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+// drawing is a figure that knows how wide and high it is, with the legend next to the
+// data, where it covers nothing.
+type drawing struct {
+	plot                *plot.Plot
+	legend              plot.Legend
+	width, height, left vg.Length // left is how wide the part without the legend is
+}
+
+func (f Figure) lay() (*drawing, error) {
 	if err := f.Prune(); err != nil {
 		return nil, err
 	}
@@ -42,7 +104,7 @@ func (f Figure) SVG() ([]byte, error) {
 	sans(&p.Title.TextStyle, 12)
 	sans(&p.Legend.TextStyle, 10)
 	p.Legend.Left, p.Legend.Top, p.Legend.Padding = true, true, vg.Points(2)
-	legend := p.Legend // gonum would draw its own over the data
+	d := &drawing{plot: p, legend: p.Legend} // gonum would draw its own over the data
 	f.X.style(&p.X)
 	f.Y.style(&p.Y)
 	g := plotter.NewGrid()
@@ -54,59 +116,107 @@ func (f Figure) SVG() ([]byte, error) {
 	}
 	for _, s := range f.Series {
 		if sign := f.add(p, &s); s.Name != "" {
-			legend.Add(s.Name, sign)
+			d.legend.Add(s.Name, sign)
 		}
 	}
 	f.X.limit(&p.X)
 	f.Y.limit(&p.Y)
-
-	size := legend.Rectangle(draw.Canvas{}).Size()
-	width, height := 6.4*vg.Inch, 4.2*vg.Inch+vg.Length(max(0, len(f.Y.Names)-16))*vg.Points(9)
-	if size.Y > 0 {
-		width += size.X + vg.Points(12)
-		height = max(height, size.Y+vg.Inch)
+	if f.Y.Names != nil && f.X.Lo == f.X.Hi { // no point on the frame
+		room := .04 * (p.X.Max - p.X.Min)
+		p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
 	}
-	c := &canvas{Canvas: vgsvg.New(width, height)}
-	all := draw.New(c)
+
+	d.left = 6.4 * vg.Inch
+	for _, name := range f.Y.Names { // long names take no room from the data
+		d.left = max(d.left, 4.8*vg.Inch+p.Y.Tick.Label.Width(name))
+	}
+	d.height = 4.2*vg.Inch + vg.Length(max(0, len(f.Y.Names)-16))*vg.Points(9)
+	d.width = d.left
+	if size := d.legend.Rectangle(draw.Canvas{}).Size(); size.Y > 0 {
+		d.width += size.X + vg.Points(18)
+		d.height = max(d.height, size.Y+vg.Inch)
+	}
+	return d, nil
+}
+
+func (d *drawing) draw(c vg.Canvas) {
+	all := draw.NewCanvas(c, d.width, d.height)
 	all.SetColor(back)
 	all.Fill(all.Rectangle.Path())
 	left, right := all, all
-	left.Max.X = 6.4 * vg.Inch
+	left.Max.X = d.left
 	left = draw.Crop(left, vg.Points(6), -vg.Points(14), vg.Points(6), -vg.Points(6))
-	p.Draw(left)
-	right.Min.X, right.Max.Y = left.Max.X+vg.Points(6), p.DataCanvas(left).Max.Y
-	legend.Draw(right)
-	var b bytes.Buffer
-	_, err := c.WriteTo(&b)
-	header := []byte("<g transform")
-	svg := bytes.Replace(b.Bytes(), header, slices.Concat(night, header), 1)
-	for _, w := range c.widths { // in the order of the texts
-		svg = bytes.Replace(svg, []byte("<text x"), fmt.Appendf(nil, `<text textLength="%.2f" lengthAdjust="spacingAndGlyphs" x`, w.Points()), 1)
-	}
-	// Arial and Helvetica are as wide as Liberation Sans, which few readers have.
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), err
+	d.plot.Draw(left)
+	right.Min.X, right.Max.Y = left.Max.X+vg.Points(6), d.plot.DataCanvas(left).Max.Y
+	d.legend.Draw(right)
 }
 
-// canvas notes how wide each text was measured. Readers draw it in that width, whatever
-// their font, so that it stands where there is room for it.
-type canvas struct {
-	*vgsvg.Canvas
-	widths []vg.Length
+// outlines is a canvas on which text is drawn as the outlines of its glyphs.
+type outlines struct {
+	vg.Canvas
+	drawn []string
 }
 
 // FillString implements vg.Canvas.
-func (c *canvas) FillString(face font.Face, at vg.Point, text string) {
-	c.Canvas.FillString(face, at, text)
-	c.widths = append(c.widths, face.Width(text))
+func (c *outlines) FillString(face font.Face, at vg.Point, text string) {
+	var buf sfnt.Buffer
+	em := fixed.Int26_6(face.Face.UnitsPerEm())
+	ppem := em << 6
+	point := func(p fixed.Point26_6) vg.Point { // y grows downwards in a glyph
+		scale := face.Font.Size / vg.Length(em<<6)
+		return vg.Point{X: at.X + scale*vg.Length(p.X), Y: at.Y - scale*vg.Length(p.Y)}
+	}
+	var path vg.Path
+	for _, r := range text {
+		k, err := face.Face.GlyphIndex(&buf, r)
+		if err != nil {
+			panic("plot: " + err.Error())
+		}
+		segments, err := face.Face.LoadGlyph(&buf, k, ppem, nil)
+		if err != nil {
+			panic("plot: " + err.Error())
+		}
+		for j, s := range segments {
+			switch s.Op {
+			case sfnt.SegmentOpMoveTo:
+				if j > 0 {
+					path.Close()
+				}
+				path.Move(point(s.Args[0]))
+			case sfnt.SegmentOpLineTo:
+				path.Line(point(s.Args[0]))
+			case sfnt.SegmentOpQuadTo:
+				path.QuadTo(point(s.Args[0]), point(s.Args[1]))
+			case sfnt.SegmentOpCubeTo:
+				path.CubeTo(point(s.Args[0]), point(s.Args[1]), point(s.Args[2]))
+			}
+		}
+		if len(segments) > 0 {
+			path.Close()
+		}
+		at.X += face.Width(string(r))
+	}
+	if len(path) > 0 {
+		c.Push()
+		c.SetColor(letter)
+		c.Fill(path)
+		c.Pop()
+		c.drawn = append(c.drawn, text)
+	}
 }
 
-// Put writes the figure into a directory, as SVG under its name.
+// Put writes the figure into a directory, as SVG, PNG and PDF under its name.
 func (f Figure) Put(dir string) error {
-	svg, err := f.SVG()
-	if err != nil {
-		return err
+	for ending, as := range map[string]func(Figure) ([]byte, error){".svg": Figure.SVG, ".png": Figure.PNG, ".pdf": Figure.PDF} {
+		b, err := as(f)
+		if err == nil {
+			err = files.Put(filepath.Join(dir, f.Name+ending), b)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return files.Put(filepath.Join(dir, f.Name+".svg"), svg)
+	return nil
 }
 
 // sans sets a font without serifs.

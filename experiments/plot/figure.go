@@ -155,6 +155,8 @@ var (
 	grid = color.RGBA{227, 228, 233, 255}
 	grey = color.RGBA{128, 128, 128, 255}
 
+	letter = color.RGBA{28, 28, 32, 255} // of text, and of nothing else
+
 	inkBand = color.RGBA{26, 26, 30, 255} // ink as vgsvg writes it where it is not opaque
 
 	nightBack = color.RGBA{13, 17, 23, 255}

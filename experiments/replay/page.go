@@ -160,25 +160,47 @@ func (a *Answer) Document() result.Document {
 	}
 }
 
-// figure shows what every schedule earns, with intervals over weeks: in colours
-// of their own the learner, and what is told the rates.
+// figure shows what every schedule earns, the most first, with intervals over weeks: in
+// colours of their own the learner, and what is given the rates; as a line what is earned
+// now.
 func (a *Answer) figure() plot.Figure {
+	rows := slices.SortedStableFunc(slices.Values(a.Rows), func(x, y schedule) int { return cmp.Compare(y.Interest, x.Interest) })
 	var names []string
-	for _, r := range a.Rows {
-		names = append(names, r.Policy)
+	for _, r := range rows {
+		names = append(names, a.words(r.Policy))
 	}
-	f := plot.New("schedules", fmt.Sprintf("%s, %s crawls per hour", a.Name, formatNumber(a.Rate)), "interest per hour, with 95 % intervals over weeks", "")
-	return report.Dots(f, names, func(k int) (value, lo, hi float64, style int) {
-		switch style = 1; names[k] {
+	title := fmt.Sprintf("%s, %s crawls an hour: interest of what is found", result.Count(len(a.Log.Names), "source"), formatNumber(a.Rate))
+	f := plot.New("schedules", title, "interest an hour, 95 % intervals over weeks", "")
+	f = report.Dots(f, names, func(k int) (value, lo, hi float64, style int) {
+		switch style = 1; rows[k].Policy {
 		case "learning":
 			style = 0
 		case "whittle":
 			style = plot.Plain
 		}
-		r, hour := a.Rows[k], 3600/a.window.length // of an epoch
+		r, hour := rows[k], 3600/a.window.length // of an epoch
 		if r.Lo == nil {
 			return r.Interest, math.NaN(), math.NaN(), style
 		}
 		return r.Interest, *r.Lo * hour, *r.Hi * hour, style
 	})
+	return report.Against(f, a.Rows[0].Interest)
+}
+
+// words says what a schedule is.
+func (a *Answer) words(policy string) string {
+	words := map[string]string{
+		"now": "now: " + a.Now, "learning": "the learner, from nothing", "certainty": "Whittle, rates estimated",
+		"whittle": "Whittle, rates known", "round-robin": "every source in turn", "miniflux": "Miniflux",
+		"commafeed": "CommaFeed", "nutch": "Nutch", "stormcrawler": "StormCrawler",
+	}
+	name, relative := strings.CutSuffix(policy, "-relative")
+	switch text := words[name]; {
+	case text == "":
+		return policy
+	case relative:
+		return text + ", relative"
+	default:
+		return text
+	}
 }

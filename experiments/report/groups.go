@@ -102,6 +102,13 @@ func Dots(f plot.Figure, names []string, at func(k int) (value, lo, hi float64, 
 	return f
 }
 
+// Against draws a line through a figure of [Dots], at the value of what is compared with.
+func Against(f plot.Figure, value float64) plot.Figure {
+	line := plot.Guide("", value, -.6, value, float64(len(f.Y.Names))-.4)
+	f.Series = append([]plot.Series{line}, f.Series...) // below the points
+	return f
+}
+
 // focus lets the x axis begin at a thousandth of the epochs and the y axis span
 // what series reach after the first hundredth, so that the first epochs do not
 // crush the rest.

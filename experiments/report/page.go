@@ -118,7 +118,7 @@ func (p *Page) HTML() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Write writes the page into a file, and its figures as SVG into the directory plots.
+// Write writes the page into a file, and its figures as SVG, PNG and PDF into the directory plots.
 // It returns how many these are.
 func (p *Page) Write(path, plots string) (drawn int, err error) {
 	html, err := p.HTML()

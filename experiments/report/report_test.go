@@ -132,8 +132,8 @@ func write(t testing.TB, dir string) map[string]string {
 	for _, path := range plots {
 		all["plots/"+filepath.Base(path)] = get(t, path)
 	}
-	if len(plots) != drawn {
-		t.Errorf("%d plots are there; %d were drawn", len(plots), drawn)
+	if len(plots) != 3*drawn { // as SVG, PNG and PDF
+		t.Errorf("%d files of plots are there; %d were drawn", len(plots), drawn)
 	}
 	return all
 }
@@ -188,7 +188,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	along := figure(t, p, "along-learning_reward")
-	if l := along.Series[1]; along.X.Label != "learner.kappa" || len(along.Series) != 2 || l.Name != "gamma 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != reward(s, 5) {
+	if l := along.Series[1]; along.X.Label != "κ" || len(along.Series) != 2 || l.Name != "γ 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != reward(s, 5) {
 		t.Errorf("along %s: %+v", along.X.Label, along.Series)
 	}
 }

@@ -76,7 +76,7 @@ func TestResult(t *testing.T) {
 	if regret := figure(t, p, "regret").Series[0]; !near(regret.Y, .5, 2) {
 		t.Errorf("regret %+v", regret)
 	}
-	if plots := len(write(t, dir)) - 1; plots != 7 {
+	if plots := len(write(t, dir)) - 1; plots != 3*7 {
 		t.Errorf("%d plots", plots)
 	}
 }
@@ -167,7 +167,7 @@ func TestPapers(t *testing.T) {
 	if rows := len(p.Sections[0].Table.Rows); rows != len(r.Rows) || rows < 10 || !strings.HasPrefix(p.Command, "go run ./cmd/bench -preset papers -out out") {
 		t.Errorf("%d rows of %d, command %q", rows, len(r.Rows), p.Command)
 	}
-	if plots := len(write(t, dir)) - 1; plots != 4 {
+	if plots := len(write(t, dir)) - 1; plots != 3*4 {
 		t.Errorf("%d plots; want the figures 1 to 4 of TCNS", plots)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,8 +46,52 @@ func readSweep(_ context.Context, dir string) (*Page, error) {
 		Title: s.Name, Question: s.Question, Answer: s.Verdict, Config: s.Config, Command: s.Command,
 		Notes: append([]string{s.Sentence()}, s.Told...), Warnings: s.Warnings(),
 	}
+	if len(s.Cells) <= mostDots {
+		cells.Figures = []plot.Figure{dots(s, groups)}
+	}
 	p.Sections = []Section{cells, along(s), learning(groups), profile(s, groups)}
 	return p, nil
+}
+
+// mostDots is how many cells a figure of them holds.
+const mostDots = 40
+
+// dots draws the metric of every cell, in their order, and as a line what it is a share
+// of or the reference has; grey is what breaks the budget.
+func dots(s *sweep.Summary, groups []group) plot.Figure {
+	j := s.Column(s.Metric)
+	var names []string
+	against := math.NaN()
+	for i, c := range s.Cells {
+		names = append(names, result.Marked(groups[i].name, c.Over))
+		if c.Name == s.Reference {
+			against = c.Mean[j].Value
+		}
+	}
+	words, mark := s.Figures[j].Words, ""
+	if slices.ContainsFunc(s.Cells, func(c sweep.Row) bool { return c.Over }) {
+		mark = "; * breaks the budget"
+	}
+	if strings.HasSuffix(s.Metric, "_ratio") {
+		against = 1
+	}
+	f := Dots(plot.New("cells", words, "mean and 95 % interval over seeds"+mark, ""), names, func(k int) (value, lo, hi float64, style int) {
+		if e := s.Cells[k].Mean[j]; s.Cells[k].Over {
+			return e.Value, e.Lo, e.Hi, plot.Plain
+		} else {
+			return e.Value, e.Lo, e.Hi, 0
+		}
+	})
+	if math.IsNaN(against) {
+		return f
+	}
+	return Against(f, against)
+}
+
+// symbol returns the last part of a setting's key, as the papers write it.
+func symbol(key string) string {
+	key = key[strings.LastIndexByte(key, '.')+1:]
+	return cmp.Or(map[string]string{"kappa": "κ", "gamma": "γ"}[key], key)
 }
 
 // others returns the settings that tell a cell apart, but for one.
@@ -54,7 +99,11 @@ func others(s *sweep.Summary, cell int, but string) string {
 	var texts []string
 	for _, key := range s.Axes {
 		if v, ok := s.Cells[cell].Settings[key]; ok && key != but {
-			texts = append(texts, key[strings.LastIndexByte(key, '.')+1:]+" "+fmt.Sprint(v))
+			if key == "learner.algorithm" {
+				texts = append(texts, fmt.Sprint(v))
+			} else {
+				texts = append(texts, symbol(key)+" "+fmt.Sprint(v))
+			}
 		}
 	}
 	return strings.Join(texts, ", ")
@@ -83,7 +132,7 @@ func along(s *sweep.Summary) Section {
 	least, greatest := values[0], values[len(values)-1]
 	for _, name := range s.Show {
 		j := s.Column(name)
-		f := plot.New("along-"+name, "", axis, s.Figures[j].Words)
+		f := plot.New("along-"+name, "", symbol(axis), s.Figures[j].Words)
 		f.X.Log = least > 0 && greatest > 20*least
 		for _, v := range values {
 			for i, c := range s.Cells {
