@@ -42,10 +42,10 @@ type sourceState struct {
 	Added     int             `json:"added"`
 	Tries     int             `json:"tries,omitempty"`
 	Told      int             `json:"told,omitempty"` // epoch at which NotBefore was set; 0 in older versions
-	Last      int             `json:"last"`       // epoch, before that of Crawled
-	NotBefore int             `json:"not_before"` // epoch
-	Learned   json.RawMessage `json:"learned"`    // before Crawled
-	Epoch     int             `json:"epoch"`      // of Crawled
+	Last      int             `json:"last"`           // epoch, before that of Crawled
+	NotBefore int             `json:"not_before"`     // epoch
+	Learned   json.RawMessage `json:"learned"`        // before Crawled
+	Epoch     int             `json:"epoch"`          // of Crawled
 	Crawled   *env.Crawled    `json:"crawled,omitempty"`
 }
 
