@@ -48,6 +48,7 @@ const (
 	maxBytes  = 10 << 20
 	rereading = time.Minute // of the list
 	asked     = "its server asks to wait"
+	published = "its publisher asks to wait"
 )
 
 // Crawler crawls the feeds of an OPML file. Its methods may be called at once.
@@ -59,7 +60,9 @@ type Crawler struct {
 
 	mu       sync.Mutex
 	learner  *learner.Crawler
+	latest   time.Time          // that the clock has shown
 	feeds    map[string]*record // by address in the OPML file
+	blocked  map[string]block   // hosts that asked to be left alone
 	list     []byte             // the OPML file, as it was read
 	listErr  error              // of the last reading
 	left     []error            // outlines of list that name no feed
@@ -68,11 +71,14 @@ type Crawler struct {
 	seq      uint64 // of the last entry of the journal
 	saved    time.Time
 	stats    stats
+
+	recent []time.Time // requests for feeds, as many as are allowed together, the oldest first
+	round  int         // requests that are left of a round for cron; -1 without one
 }
 
 // Open takes up the state of a directory, or begins one.
 func Open(o Options) (c *Crawler, err error) {
-	c = &Crawler{opt: o, feeds: map[string]*record{}}
+	c = &Crawler{opt: o, feeds: map[string]*record{}, blocked: map[string]block{}, round: -1}
 	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log})
 	if errors.Is(err, store.ErrInUse) {
 		return nil, fmt.Errorf("%s is in use by another crawl; end that one first", o.Dir)
@@ -85,7 +91,7 @@ func Open(o Options) (c *Crawler, err error) {
 		dialer.Control = nil
 	}
 	c.fetcher = &feed.Fetcher{
-		Agent: o.Agent, Timeout: 30 * time.Second, MaxBytes: maxBytes, Memory: c.store, Now: o.Now, Dial: dialer.DialContext,
+		Agent: o.Agent, Timeout: 30 * time.Second, MaxBytes: maxBytes, Memory: c, Now: o.Now, Dial: dialer.DialContext,
 		DialHub: (&net.Dialer{Control: feed.Public}).DialContext,
 	}
 	if err := c.load(); err != nil {
@@ -102,12 +108,25 @@ func (o *Options) epoch() (length time.Duration, requests float64) {
 	return time.Duration(math.Ceil(3600*requests/o.PerHour)) * time.Second, requests
 }
 
-// free returns from when a feed may be asked for, and why no sooner.
-func (c *Crawler) free(r *record) (at time.Time, why string) {
-	if host, _ := c.fetcher.Blocked(r.ID.Key); host.After(r.NotBefore) {
-		return host, asked // if it cannot be read, the fetcher refuses
+// free returns from when a feed may be asked for, from a time on, and why no sooner. Hours
+// and days that it leaves out do not make it wait for longer than the longest interval.
+func (c *Crawler) free(r *record, from time.Time) (at time.Time, why string) {
+	at, why = r.NotBefore, r.Why
+	if host := c.blocked[r.ID.Key].Until; host.After(at) {
+		at, why = host, asked
 	}
-	return r.NotBefore, r.Why
+	begin := at
+	if from.After(begin) {
+		begin = from
+	}
+	next := r.Pace.Next(begin)
+	if last := r.Tried.Add(c.opt.Longest); next.After(last) {
+		next = last
+	}
+	if next.After(begin) {
+		return next, published
+	}
+	return at, why
 }
 
 // enlist takes up the feeds of the OPML file.
@@ -199,12 +218,12 @@ func (c *Crawler) reread(now time.Time) (err error) {
 func (c *Crawler) Tick() (begun int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.opt.Now()
+	now := c.clock()
 	if err := c.reread(now); err != nil {
 		c.opt.Log.Error("the list of feeds stays as it was", "error", err)
 	}
-	room := workers - c.underWay
-	if room == 0 {
+	room := min(workers-c.underWay, c.allowance(now))
+	if room <= 0 {
 		return 0, nil
 	}
 	var due []schedule.ID
@@ -213,7 +232,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 	}
 	c.store.Hasten(due, now.UnixMilli())
 	taken, _, err := c.store.Take(schedule.Request{
-		Now: now.UnixMilli(), Crawl: crawlName, PerQueue: 1, Enough: room, Hold: max(c.opt.Shortest, time.Hour).Milliseconds(),
+		Now: now.UnixMilli(), Crawl: crawlName, PerQueue: 1, Enough: room, Hold: c.opt.hold().Milliseconds(),
 	})
 	if err != nil {
 		return 0, err
@@ -221,7 +240,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 	for _, t := range taken {
 		r := c.feeds[t.URL]
 		wanted := c.learner.Has(t.URL)
-		if at, _ := c.free(r); !wanted || at.After(now) {
+		if at, _ := c.free(r, now); !wanted || at.After(now) {
 			if _, err := c.keep(r, nil); err != nil {
 				return begun, err
 			}
@@ -234,6 +253,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 			continue
 		}
 		begun++
+		c.begin(now)
 		c.underWay++
 		r.held = true
 		place := r.Place
@@ -273,23 +293,17 @@ func (c *Crawler) Close() error {
 	c.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(c.save(c.opt.Now(), true), c.store.Close())
+	return errors.Join(c.save(c.clock(), true), c.store.Close())
 }
 
 // take takes up what a fetch brought.
 func (c *Crawler) take(r *record, res *feed.Result) error {
 	c.mu.Lock()
-	now := c.opt.Now()
+	now := c.clock()
 	c.underWay--
 	r.held = false
 	before := *r
-	r.NotBefore, r.Why, r.Error = now.Add(c.opt.Shortest), "", ""
-	wait := func(d time.Duration, why string) {
-		if at := now.Add(d); at.After(r.NotBefore) {
-			r.NotBefore, r.Why = at, why
-		}
-	}
-	wait(res.Wait, asked)
+	r.Tried, r.NotBefore, r.Why, r.Error, r.Capped = now, now.Add(c.opt.Shortest), "", "", ""
 	if res.Err != nil {
 		r.Error = res.Err.Error()
 	}
@@ -300,9 +314,13 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		r.Gone = true
 	case feed.Failed: // twice as long each time, and up to half of it more
 		r.Failures++
-		d := min(c.opt.Shortest<<min(r.Failures, 12), c.opt.Longest)
-		wait(d+rand.N(d/2), "it failed")
+		d := c.opt.Shortest
+		for range min(r.Failures, 12) {
+			d = min(2*d, c.opt.Longest*2/3)
+		}
+		r.wait(now.Add(d+rand.N(d/2)), "it failed")
 	case feed.Found:
+		r.Pace = res.Feed.Pace
 		r.Title = cmp.Or(res.Feed.Title, r.Title)
 		known := !r.Last.IsZero() || !r.Imported.IsZero()
 		e.Items = r.news(res.Feed.Items, now)
@@ -314,12 +332,14 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		if e.Truncated {
 			r.Missed++
 		}
-		wait(c.usual(r, now))
+		usual, why := c.usual(r, now)
+		r.wait(now.Add(usual), why)
 		asks = c.renew(r, now)
 	}
+	c.obey(r, res, now)
 	commit, err := c.note(r, &e)
 	if commit == nil { // it is as if it had not been asked, but for the time of the next request
-		before.NotBefore, before.Why = r.NotBefore, r.Why
+		before.Tried, before.NotBefore, before.Why = r.Tried, r.NotBefore, r.Why
 		*r = before
 	}
 	if r.Gone || r.Place.URL != before.Place.URL {
@@ -335,6 +355,30 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		c.subscribe(r.ID.URL, hub)
 	}
 	return err
+}
+
+// wait has a feed not be asked for before a time.
+func (r *record) wait(until time.Time, why string) {
+	if until.After(r.NotBefore) {
+		r.NotBefore, r.Why = until, why
+	}
+}
+
+// obey has a feed wait for as long as its publisher asks, up to the longest interval, and
+// as its server asks by Retry-After, up to a week.
+func (c *Crawler) obey(r *record, res *feed.Result, now time.Time) {
+	longest := now.Add(c.opt.Longest)
+	fresh := now.Add(max(res.Fresh, r.Pace.Every))
+	if fresh.After(longest) {
+		r.Capped = fmt.Sprintf("its publisher asks to wait %s; obeyed are %s, the longest interval", span(fresh.Sub(now)), span(c.opt.Longest))
+		fresh = longest
+	}
+	r.wait(fresh, published)
+	retry := min(res.Retry, feed.MaxRetry)
+	if retry < res.Retry {
+		r.Capped = fmt.Sprintf("its server asks to wait %s; obeyed are %s", span(res.Retry), span(retry))
+	}
+	r.wait(now.Add(retry), asked)
 }
 
 // usual returns how long a feed that showed what it has is left alone.

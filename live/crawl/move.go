@@ -128,12 +128,12 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 		return 0, err
 	}
 	epoch, _ := c.opt.epoch()
-	now := c.opt.Now()
+	now := c.clock()
 	for at := now; at.Before(now.Add(length)); at = at.Add(epoch) {
 		for _, address := range l.Select(at, math.MaxInt) {
 			r := c.feeds[address]
 			crawl := learner.Crawl{Source: address, At: at}
-			if free, _ := c.free(r); free.After(at) {
+			if free, _ := c.free(r, at); free.After(at) {
 				crawl.Outcome, crawl.NotBefore = learner.Failed, free
 			} else {
 				looks++
@@ -163,12 +163,22 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 // Once makes one round: the requests of the time since the last round, of a day at
 // most, or of an hour if there was none.
 func (c *Crawler) Once() (requests int, err error) {
-	since := time.Hour
-	if !c.stats.Last.IsZero() {
-		epoch, _ := c.opt.epoch()
-		since = min(max(c.opt.Now().Sub(c.stats.Last), epoch), 24*time.Hour)
+	c.mu.Lock()
+	now, since := c.clock(), time.Hour
+	last := c.stats.Last
+	if n := len(c.recent); n > 0 && c.recent[n-1].After(last) { // it was under way at a kill
+		last = c.recent[n-1]
 	}
-	err = c.learner.SetBudget(math.Ceil(c.opt.PerHour * since.Hours()))
+	if !last.IsZero() {
+		since = min(now.Sub(last), 24*time.Hour)
+	}
+	round := int(max(1, c.opt.PerHour*since.Hours()))
+	if since <= time.Hour {
+		round = min(round, c.allowance(now))
+	}
+	c.round = round
+	err = c.learner.SetBudget(float64(max(1, round)))
+	c.mu.Unlock()
 	// A host that is asked for several feeds has a second between them.
 	for n, idle := 0, 0; err == nil && idle < 3; idle++ {
 		n, err = c.Tick()

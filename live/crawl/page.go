@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"embed"
+	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
@@ -17,12 +18,22 @@ import (
 var texts embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"clock": func(t time.Time) string { return t.UTC().Format("2 Jan 15:04") },
-	"minutes": func(d time.Duration) string {
-		return cmp.Or(strings.TrimSuffix(d.Round(time.Minute).String(), "0s"), "0m")
-	},
+	"clock":   func(t time.Time) string { return t.UTC().Format("2 Jan 15:04") },
+	"minutes": span,
 	"weekday": func(fromMonday int) string { return time.Weekday((fromMonday + 1) % 7).String()[:3] },
 }).ParseFS(texts, "*"))
+
+// span returns a duration in days, or in hours and minutes.
+func span(d time.Duration) string {
+	if days := d / (24 * time.Hour); days >= 3 {
+		return fmt.Sprintf("%d days", days)
+	}
+	text := strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	if hours, whole := strings.CutSuffix(text, "h0m"); whole {
+		return hours + "h"
+	}
+	return cmp.Or(text, "0m")
+}
 
 // view is what the page shows.
 type view struct {
@@ -75,7 +86,7 @@ func (c *Crawler) Row(r *record) feedRow {
 		return row
 	}
 	row.PerDay, row.HalfLife = b.Items*24, b.HalfLife
-	row.Due, row.Reason = c.free(r)
+	row.Due, row.Reason = c.free(r, c.latest)
 	epoch, _ := c.opt.epoch()
 	switch {
 	case r.Last.IsZero() && r.Failures == 0:
@@ -92,7 +103,7 @@ func (c *Crawler) Row(r *record) feedRow {
 // view returns what the page shows, of one feed if that is named.
 func (c *Crawler) view(name string) *view {
 	v := &view{
-		Crawler: c, Now: c.opt.Now(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left, Stats: &c.stats,
+		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left, Stats: &c.stats,
 		One: c.feeds[name], All: name == "all",
 	}
 	for _, r := range c.feeds {

@@ -31,6 +31,7 @@ var full = flag.Bool("full", false, "play 5000 feeds for ten days, with a crash 
 
 const (
 	shortest = 15 * time.Minute
+	longest  = 24 * time.Hour
 	simNames = ".test"
 
 	// Headers of the simulated network.
@@ -43,6 +44,7 @@ const (
 var kinds = []string{
 	"etag", "modified", "both", "none", "max-age", "ttl", "moved", "found", "loop", "gone", "429", "503", "date",
 	"reset", "slow", "gzip bomb", "entities", "huge", "charset", "dates", "malformed", "disallowed", "shared", "shared", "etag", "max-age", "etag", "hub",
+	"year", "month", "404", "retry", "expires", "hourly", "skip",
 }
 
 // site is what the referee knows of the address of a feed, of a robots.txt, or of a host.
@@ -58,6 +60,7 @@ type rules struct {
 	last     time.Time // request
 	allowed  time.Time // the next request
 	why      string    // the rule for that
+	must     time.Time // the next request is made by then; zero for never
 	tag      string    // the validators that it has
 	failures int
 	newest   int64 // item that it was shown
@@ -88,7 +91,7 @@ type referee struct {
 	mu       sync.Mutex
 	sites    map[string]*site
 	wrong    map[string][]string // breaches by rule
-	hour     map[int64]int       // feed requests by hour
+	recent   []time.Time         // feed requests, as many as are allowed in an hour
 	requests int
 	looks    int // requests for feeds
 	unsure   int // sites whose last answer a crash may have lost
@@ -99,7 +102,7 @@ type referee struct {
 }
 
 func newReferee(t testing.TB, perHour float64) *referee {
-	r := &referee{perHour: perHour, sites: map[string]*site{}, wrong: map[string][]string{}, hour: map[int64]int{}}
+	r := &referee{perHour: perHour, sites: map[string]*site{}, wrong: map[string][]string{}}
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(r.Close)
 	return r
@@ -162,9 +165,17 @@ func (r *referee) visit(key string, now time.Time, tag string, shortest time.Dur
 	if s.unsure {
 		s.failures = min(s.failures, s.before.failures)
 	}
+	r.silent(key, s, now)
 	s.requests++
 	s.before, s.unsure, s.last = s.rules, false, now
 	return s
+}
+
+// silent notes that a site was not asked for in too long, if it was not. Requests that are
+// under way at a kill are made again after an hour, and an epoch may be late.
+func (r *referee) silent(key string, s *site, now time.Time) {
+	late := now.Sub(s.must)
+	r.breach(!s.must.IsZero() && late > 2*time.Hour, "silence", "%s: %v later than %v after the last request", key, late, s.must.Sub(s.last))
 }
 
 func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -200,10 +211,12 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int, path string, now time.Time) (answer func()) {
 	kind := kinds[k%len(kinds)]
 	if path == "feed" {
-		h := now.Unix() / 3600
 		r.looks++
-		r.hour[h]++
-		r.breach(r.hour[h] > int(r.perHour*1.2)+32, "requests an hour", "%d", r.hour[h])
+		if n := int(r.perHour); len(r.recent) == n {
+			r.breach(now.Sub(r.recent[0]) < time.Hour, "requests an hour", "%d in %v", n+1, now.Sub(r.recent[0]))
+			r.recent = r.recent[1:]
+		}
+		r.recent = append(r.recent, now)
 	}
 	tag := q.Header.Get("If-None-Match") + q.Header.Get("If-Modified-Since")
 	s := r.visit(fmt.Sprintf("feed %d (%s) %s", k, kind, path), now, tag, shortest, "shortest interval")
@@ -213,13 +226,14 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 	status := func(code int) func() { return func() { w.WriteHeader(code) } }
 	fail := func(wait time.Duration) {
 		s.failures++
-		s.allowed = now.Add(max(wait, min(shortest<<min(s.failures, 20), 24*time.Hour)))
+		s.must = now.Add(max(wait, longest))
+		s.allowed = now.Add(max(wait, min(shortest<<min(s.failures, 20), 16*time.Hour)))
 	}
 	// show answers with the feed, or that it has not changed, not to be asked for
 	// again for that long.
 	chance := draw(k, s.requests) % 8
 	show := func(tag string, wait, unchanged time.Duration) func() {
-		s.failures, s.allowed = 0, now.Add(wait)
+		s.failures, s.allowed, s.must = 0, now.Add(wait), now.Add(longest)
 		newest := now.Unix() / every(k)
 		if s.tag != "" && s.tag == tag {
 			s.allowed = now.Add(unchanged)
@@ -243,6 +257,11 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 			w.Write(body)
 		}
 	}
+	defer func() {
+		if kind == "found" && path != "feed" {
+			s.must = time.Time{} // it is behind the other
+		}
+	}()
 	tag = fmt.Sprintf(`W/"%d-%d"`, k, now.Unix()/7200+int64(k)) // it changes every two hours
 	switch {
 	case kind == "none":
@@ -251,7 +270,30 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 		head.Set("Cache-Control", "max-age=7200, public")
 		return show(tag, 2*time.Hour, 2*time.Hour)
 	case kind == "ttl":
-		return show(tag, 3*time.Hour, shortest) // a 304 says no ttl
+		return show(tag, 3*time.Hour, 3*time.Hour) // also after a 304, which does not repeat it
+	case kind == "year":
+		head.Set("Cache-Control", "max-age=31536000")
+		return show(tag, longest, longest)
+	case kind == "month":
+		return show(tag, longest, longest)
+	case kind == "404" && chance < 4:
+		head.Set("Cache-Control", "max-age=31536000")
+		fail(longest)
+		return status(http.StatusNotFound)
+	case kind == "retry" && chance < 1:
+		const week = 7 * 24 * time.Hour
+		fail(week)
+		host.allowed, host.why = now.Add(week), "before the Retry-After of a host"
+		head.Set("Retry-After", "31536000")
+		return status(http.StatusServiceUnavailable)
+	case kind == "expires":
+		head.Set("Date", now.UTC().Format(http.TimeFormat))
+		head.Set("Expires", now.Add(5*time.Hour).UTC().Format(http.TimeFormat))
+		return show(tag, 5*time.Hour-time.Second, 5*time.Hour-time.Second)
+	case kind == "hourly":
+		return show(tag, time.Hour, time.Hour)
+	case kind == "skip":
+		r.breach(now.UTC().Hour() >= 6 && s.tag != "", "hours that are skipped", "%s: %v after %v, sent %q of %q", q.URL, now, now.Sub(s.before.last), tag, s.tag)
 	case kind == "hub":
 		head.Set("Link", fmt.Sprintf(`<http://hub%s/hub>; rel="hub", <http://%s/topic>; rel="self"`, simNames, q.Host))
 		if r.tell {
@@ -262,6 +304,7 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 		head.Set("Location", fmt.Sprintf("http://new%d%s/%d/new", k, simNames, k))
 		return status(http.StatusMovedPermanently)
 	case kind == "found" && path == "feed":
+		s.must = now.Add(longest)
 		head.Set("Location", fmt.Sprintf("http://cdn%s/%d/new", simNames, k))
 		return status(http.StatusFound)
 	case kind == "loop":
@@ -335,7 +378,12 @@ var (
 		"charset":  `<?xml version="1.0" encoding="klingon"?>`,
 		"entities": `<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>`,
 	}
-	titles = map[string]string{"charset": "\xff\xfe\x01", "entities": strings.Repeat("&b;", 100), "ttl": "</title><ttl>180</ttl><title>"}
+	titles = map[string]string{
+		"charset": "\xff\xfe\x01", "entities": strings.Repeat("&b;", 100), "ttl": "</title><ttl>180</ttl><title>",
+		"month":  "</title><ttl>43200</ttl><title>",
+		"hourly": `</title><updatePeriod xmlns="http://purl.org/rss/1.0/modules/syndication/">hourly</updatePeriod><title>`,
+		"skip":   "</title><skipHours><hour>6</hour><hour>7</hour><hour>8</hour><hour>9</hour><hour>10</hour><hour>11</hour><hour>12</hour><hour>13</hour><hour>14</hour><hour>15</hour><hour>16</hour><hour>17</hour><hour>18</hour><hour>19</hour><hour>20</hour><hour>21</hour><hour>22</hour><hour>23</hour></skipHours><title>",
+	}
 )
 
 // page returns what feed k shows: its last items.
@@ -358,7 +406,8 @@ type life struct {
 	Server, OPML, Dir string
 	Begin, End        time.Time
 	PerHour           float64
-	Fault             string // in the table of faults
+	Ahead             time.Duration // of the crawler's clock
+	Fault             string        // in the table of faults
 }
 
 // network is how a crawler under test reaches the referee. It sees which connections are
@@ -436,7 +485,7 @@ func (l life) open(onDisk io.Writer) *sim {
 	o := Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour, HalfLife: 2 * time.Hour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
-		Now: func() time.Time { return s.now }, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return s.now.Add(s.Ahead) }, Log: slog.New(slog.DiscardHandler),
 	}
 	if n.fault.options != nil {
 		n.fault.options(&o)
@@ -532,6 +581,9 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 	allowed := r.perHour * l.End.Sub(begin).Hours()
 	t.Logf("%v: %d requests, %d of them for feeds, of %.0f; %d crashes, in which %d answers may be lost and %d were", l.End.Sub(begin), r.requests, r.looks, allowed, l.End.Sub(begin)/every, r.unsure, r.lost)
 	r.breach(float64(r.looks) < .5*allowed, "too few requests", "%d", r.looks)
+	for key, s := range r.sites {
+		r.silent(key, s, l.End)
+	}
 	r.compare(l)
 }
 

@@ -20,9 +20,12 @@ import (
 type record struct {
 	Place     feed.Place `json:"place"`
 	Title     string     `json:"title,omitempty"`
-	Last      time.Time  `json:"last,omitzero"` // when it showed what it has, or that nothing is new
+	Last      time.Time  `json:"last,omitzero"`  // when it showed what it has, or that nothing is new
+	Tried     time.Time  `json:"tried,omitzero"` // the end of the last request
 	NotBefore time.Time  `json:"not_before,omitzero"`
 	Why       string     `json:"why,omitempty"`      // of NotBefore
+	Pace      feed.Pace  `json:"pace,omitzero"`      // that the feed asked for when it was found last
+	Capped    string     `json:"capped,omitempty"`   // what its publisher asked for beyond what is obeyed
 	Imported  time.Time  `json:"imported,omitzero"`  // end of a recording that was imported; zero after the first look
 	Failures  int        `json:"failures,omitempty"` // in a row
 	Error     string     `json:"error,omitempty"`    // of the last one
@@ -125,7 +128,26 @@ func (c *Crawler) load() error {
 	if err := c.loadLearner(); err != nil {
 		return err
 	}
-	c.saved = c.opt.Now()
+	if err := c.loadHosts(); err != nil {
+		return err
+	}
+	c.latest = c.stats.Last
+	for _, r := range c.feeds {
+		for _, t := range []time.Time{r.Tried, r.Last} {
+			if t.After(c.latest) {
+				c.latest = t
+			}
+		}
+	}
+	for _, b := range c.blocked {
+		if b.Told.After(c.latest) {
+			c.latest = b.Told
+		}
+	}
+	if err := c.loadRecent(c.latest); err != nil {
+		return err
+	}
+	c.saved = c.clock()
 	if err := c.reread(c.saved); err != nil {
 		return err
 	}
@@ -149,7 +171,7 @@ func (c *Crawler) loadLearner() error {
 	l, s, err := decode(kept.State)
 	epoch, budget := c.opt.epoch()
 	if err != nil {
-		name := learnerName + " until " + c.opt.Now().UTC().Format(time.RFC3339)
+		name := learnerName + " until " + c.clock().UTC().Format(time.RFC3339)
 		c.opt.Log.Warn("what was learned is kept under another name, and the learner begins anew with what was found",
 			"name", name, "why", err)
 		if err := c.store.SetValue(name, data); err != nil {
@@ -176,7 +198,7 @@ func decode(state []byte) (*learner.Crawler, *learner.Saved, error) {
 
 // beginLearner begins the learner anew, at the first entry of the journal.
 func (c *Crawler) beginLearner() error {
-	start := c.opt.Now()
+	start := c.clock()
 	err := c.journal(0, func(e *entry) bool {
 		start = e.At
 		return false
@@ -237,7 +259,7 @@ func (c *Crawler) journal(after uint64, yield func(*entry) bool) error {
 // note puts a look at a feed on disk, and then tells the learner and the sums of it: they
 // know of nothing that a restart would not find.
 func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
-	e.Feed, e.At, e.NotBefore, e.Worth = r.ID.URL, c.opt.Now(), r.NotBefore, r.Worth
+	e.Feed, e.At, e.NotBefore, e.Worth = r.ID.URL, c.clock(), r.NotBefore, r.Worth
 	commit, err := c.keep(r, e)
 	if err != nil {
 		return nil, err
@@ -263,7 +285,7 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 		}
 		values = append(values, store.Value{Name: journalName(c.seq + 1), Data: value})
 	}
-	commit, err := c.store.Put(r.ID, never, c.opt.Now().UnixMilli(), data, values...)
+	commit, err := c.store.Put(r.ID, never, c.latest.UnixMilli(), data, values...)
 	if err == nil {
 		c.seq += uint64(len(values))
 	}
@@ -276,6 +298,9 @@ func (c *Crawler) save(now time.Time, end bool) error {
 		return nil
 	}
 	c.saved = now
+	if err := c.sweep(now); err != nil {
+		return err
+	}
 	var state bytes.Buffer
 	if err := c.learner.Save(&state); err != nil {
 		return err

@@ -126,7 +126,7 @@ func (c *Crawler) verify(r *record, says url.Values) (status int) {
 	case says.Get("hub.topic") != r.Push.Topic:
 		return http.StatusNotFound
 	case mode == "subscribe":
-		r.Push.Until = c.opt.Now().Add(min(time.Duration(seconds)*time.Second, lease))
+		r.Push.Until = c.clock().Add(min(time.Duration(seconds)*time.Second, lease))
 	case mode == "denied":
 		r.Push.Until = time.Time{}
 	default:
@@ -164,7 +164,7 @@ func (c *Crawler) told(w http.ResponseWriter, q *http.Request, p *push) (told *f
 
 // pushed takes up what a hub tells, as if it had been found by a request.
 func (c *Crawler) pushed(r *record, told *feed.Feed) (status int) {
-	before, now := *r, c.opt.Now()
+	before, now := *r, c.clock()
 	e := entry{Outcome: pushed, Previous: r.Last, Items: r.news(told.Items, now)}
 	r.Last = now
 	commit, err := c.note(r, &e)

@@ -26,13 +26,25 @@ import (
 
 var at, _ = url.Parse("http://h/feeds/x")
 
-// memory keeps what servers ask for.
-type memory map[string][]byte
+// memory keeps what servers ask for, for ever.
+type memory struct {
+	robots map[string]*Robots
+	left   map[string]time.Duration
+}
 
-func (m memory) Value(name string) ([]byte, error) { return m[name], nil }
+func newMemory() memory { return memory{map[string]*Robots{}, map[string]time.Duration{}} }
 
-func (m memory) SetValue(name string, value []byte) error {
-	m[name] = value
+func (m memory) Left(host string) time.Duration { return m.left[host] }
+
+func (m memory) Leave(host string, wait time.Duration) error {
+	m.left[host] = wait
+	return nil
+}
+
+func (m memory) Robots(origin *url.URL) (*Robots, error) { return m.robots[origin.Host], nil }
+
+func (m memory) KeepRobots(origin *url.URL, rules *Robots) error {
+	m.robots[origin.Host] = rules
 	return nil
 }
 
@@ -50,14 +62,20 @@ func TestAnswers(t *testing.T) {
 		header  string // name=value lines
 		body    string
 		outcome Outcome
-		wait    time.Duration
+		retry   time.Duration
+		fresh   time.Duration
 		url     string // of the next fetch; "" for the same
 		reason  string
 	}{
 		"s-maxage":             {status: 200, body: example, header: "Cache-Control=s-maxage=7200,x-max-age=1", outcome: Found},
-		"304 with max-age":     {status: 304, header: "Cache-Control=public, MAX-AGE=\"60\"", outcome: Unchanged, wait: time.Minute},
-		"503 with a date":      {status: 503, header: "Date=Sun, 06 Nov 1994 08:49:37 GMT\nRetry-After=Sun, 06 Nov 1994 09:49:37 GMT", outcome: Failed, wait: time.Hour},
-		"far away":             {status: 429, header: "Retry-After=" + strings.Repeat("9", 30), outcome: Failed, wait: maxWait},
+		"304 with max-age":     {status: 304, header: "Cache-Control=public, MAX-AGE=\"60\"", outcome: Unchanged, fresh: time.Minute},
+		"503 with a date":      {status: 503, header: "Date=Sun, 06 Nov 1994 08:49:37 GMT\nRetry-After=Sun, 06 Nov 1994 09:49:37 GMT", outcome: Failed, retry: time.Hour},
+		"far away":             {status: 429, header: "Retry-After=" + strings.Repeat("9", 30), outcome: Failed, retry: maxWait},
+		"404 with both":        {status: 404, header: "Cache-Control=max-age=31536000\nRetry-After=60", outcome: Failed, retry: time.Minute, fresh: 365 * 24 * time.Hour},
+		"Expires":              {status: 200, body: example, header: "Date=Sun, 06 Nov 1994 08:49:37 GMT\nExpires=Sun, 06 Nov 1994 09:49:37 GMT", outcome: Found, fresh: time.Hour},
+		"Expires over":         {status: 304, header: "Date=Sun, 06 Nov 1994 08:49:37 GMT\nExpires=Sun, 06 Nov 1994 07:49:37 GMT", outcome: Unchanged},
+		"Expires 0":            {status: 200, body: example, header: "Expires=0", outcome: Found},
+		"max-age over Expires": {status: 200, body: example, header: "Cache-Control=max-age=60\nExpires=Sun, 06 Nov 2094 09:49:37 GMT", outcome: Found, fresh: time.Minute},
 		"redirect":             {status: 301, header: "Location=http://b.test/feed#x", outcome: Found, url: "http://b.test/feed"},
 		"redirect for once":    {status: 302, header: "Location=http://b.test/feed", outcome: Found},
 		"gone":                 {status: 410, outcome: Gone},
@@ -67,7 +85,7 @@ func TestAnswers(t *testing.T) {
 		"chain":                {status: 302, header: "Location=more/feed", outcome: Failed, reason: "more than 5 redirects"},
 		"other scheme":         {status: 302, header: "Location=file:///etc/passwd", outcome: Failed, reason: "robots.txt"},
 		"private":              {status: 302, header: "Location=http://127.0.0.1/feed", outcome: Failed, reason: "not of the public network"},
-		"robots.txt not ready": {robots: 503, header: "Retry-After=600", outcome: Failed, wait: 10 * time.Minute, reason: "robots.txt cannot be read"},
+		"robots.txt not ready": {robots: 503, header: "Retry-After=600", outcome: Failed, retry: 10 * time.Minute, reason: "robots.txt cannot be read"},
 		"robots.txt elsewhere": {robots: 302, status: 200, header: "Location=http://b.test/robots.txt", body: example, outcome: Found},
 		"a page":               {status: 200, body: "<!doctype html><p>hello", outcome: Failed, reason: "neither RSS"},
 		"gzip bomb":            {status: 200, header: "Content-Encoding=gzip", body: bomb.String(), outcome: Failed, reason: "larger than 1 MB"},
@@ -105,7 +123,7 @@ func TestAnswers(t *testing.T) {
 				}
 			}))
 			defer s.Close()
-			f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: memory{}, Now: time.Now}
+			f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: newMemory(), Now: time.Now}
 			f.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 				if strings.HasSuffix(address, ".test:http") { // every such name is that server
 					return net.Dial(network, s.Listener.Addr().String())
@@ -117,8 +135,8 @@ func TestAnswers(t *testing.T) {
 			}
 			const from = "http://a.test/feed"
 			got := f.Fetch(Place{URL: from})
-			if got.Outcome != tt.outcome || got.Wait != tt.wait || got.Place.URL != cmp.Or(tt.url, from) {
-				t.Errorf("%s after %v (%v), then %s; want %s after %v", got.Outcome, got.Wait, got.Err, got.Place.URL, tt.outcome, tt.wait)
+			if got.Outcome != tt.outcome || got.Retry != tt.retry || got.Fresh != tt.fresh || got.Place.URL != cmp.Or(tt.url, from) {
+				t.Errorf("%s, %v and %v (%v), then %s; want %s, %v and %v", got.Outcome, got.Retry, got.Fresh, got.Err, got.Place.URL, tt.outcome, tt.retry, tt.fresh)
 			}
 			if tt.reason != "" && (got.Err == nil || !strings.Contains(got.Err.Error(), tt.reason)) {
 				t.Errorf("reason %v, want %q", got.Err, tt.reason)

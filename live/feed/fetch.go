@@ -13,7 +13,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +33,11 @@ import (
 // Limits of one fetch.
 const (
 	maxRedirects = 5
-	maxWait      = 365 * 24 * time.Hour
+
+	// MaxRetry is how long a Retry-After is obeyed at most.
+	MaxRetry = 7 * 24 * time.Hour
+	// maxWait is the longest wish that is told from a longer one.
+	maxWait = 100 * 365 * 24 * time.Hour
 )
 
 // Outcome is how a fetch ended.
@@ -53,13 +56,16 @@ type Place struct {
 	Final        string `json:"final"` // that sent the validators, after all redirects
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"last_modified,omitempty"`
+
+	MaxAge time.Duration `json:"max_age,omitempty"` // of the last answer that said one; a 304 need not repeat it
 }
 
 // Result is what one fetch brought.
 type Result struct {
 	Outcome Outcome
 	Place   Place         // of the next fetch
-	Wait    time.Duration // the publisher's wish: not again before
+	Retry   time.Duration // the server's wish, by Retry-After: not again before; it may be beyond MaxRetry
+	Fresh   time.Duration // for which the answer stays fresh, by max-age or Expires
 	Feed    *Feed         // if found
 	Err     error         // if failed or gone, a reason of a few words
 }
@@ -77,42 +83,51 @@ type Fetcher struct {
 	// DialHub is that of a net.Dialer with Public as its Control.
 	DialHub func(ctx context.Context, network, address string) (net.Conn, error)
 
-	busy sync.Map // of a name, its mutex
+	mu   sync.Mutex
+	busy map[string]*turn // by name, as long as anybody locks it
 }
 
-// Memory keeps what servers ask for. Its methods may be called at once.
+// Memory keeps what servers ask for. It has the clock, and is told how long things last.
+// Its methods may be called at once.
 type Memory interface {
-	Value(name string) ([]byte, error) // nil if there is none
-	SetValue(name string, value []byte) error
+	// Left is for how long a host is still to be left alone.
+	Left(host string) time.Duration
+	// Leave has a host left alone for so long from now on.
+	Leave(host string, wait time.Duration) error
+	// Robots returns the rules of an origin (scheme, host and port) that were kept in the
+	// last 24 hours, or nil.
+	Robots(origin *url.URL) (*Robots, error)
+	KeepRobots(origin *url.URL, rules *Robots) error
 }
 
-func (f *Fetcher) recall(name string, into any) error {
-	data, err := f.Memory.Value(name)
-	if err == nil && data != nil {
-		err = json.Unmarshal(data, into)
-	}
-	return err
-}
-
-func (f *Fetcher) keep(name string, value any) error {
-	data, err := json.Marshal(value)
-	if err == nil {
-		err = f.Memory.SetValue(name, data)
-	}
-	return err
-}
-
-// Blocked returns until when a host is to be left alone.
-func (f *Fetcher) Blocked(host string) (until time.Time, err error) {
-	err = f.recall("blocked/"+host, &until)
-	return until, err
+// turn is a mutex, and how many hold it or wait for it.
+type turn struct {
+	sync.Mutex
+	n int
 }
 
 // lock waits until nobody else has locked that name.
 func (f *Fetcher) lock(name string) (unlock func()) {
-	m, _ := f.busy.LoadOrStore(name, new(sync.Mutex))
-	m.(*sync.Mutex).Lock()
-	return m.(*sync.Mutex).Unlock
+	f.mu.Lock()
+	t := f.busy[name]
+	if t == nil {
+		t = new(turn)
+		if f.busy == nil {
+			f.busy = map[string]*turn{}
+		}
+		f.busy[name] = t
+	}
+	t.n++
+	f.mu.Unlock()
+	t.Lock()
+	return func() {
+		t.Unlock()
+		f.mu.Lock()
+		if t.n--; t.n == 0 {
+			delete(f.busy, name)
+		}
+		f.mu.Unlock()
+	}
 }
 
 // Public refuses to dial an address that is not one of the public network. It sees
@@ -121,8 +136,8 @@ var Public = ssrf.New(ssrf.WithAnyPort()).Safe
 
 // failure is a reason for which a fetch failed, for people.
 type failure struct {
-	text string
-	wait time.Duration // the publisher's wish
+	text  string
+	retry time.Duration // the server's wish
 }
 
 func (e *failure) Error() string { return e.text }
@@ -148,14 +163,22 @@ func (f *Fetcher) reason(err error) *failure {
 // RoundTrip makes one request, over the only connection to its host, which is closed
 // when it returns. It implements [http.RoundTripper].
 func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
-	host := strings.ToLower(r.URL.Hostname())
-	defer f.lock(host)()
-	until, err := f.Blocked(host)
+	res, whole, err := f.ask(r, f.MaxBytes)
+	if err == nil && !whole {
+		err = failf("it is larger than %d MB", f.MaxBytes>>20)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if d := until.Sub(f.Now()); d > 0 {
-		return nil, &failure{host + " asked to be left alone", d}
+	return res, nil
+}
+
+// ask is RoundTrip with the beginning of a body, and whether that is the whole of it.
+func (f *Fetcher) ask(r *http.Request, most int64) (res *http.Response, whole bool, err error) {
+	host := strings.ToLower(r.URL.Hostname())
+	defer f.lock(host)()
+	if d := f.Memory.Left(host); d > 0 {
+		return nil, false, &failure{host + " asked to be left alone", d}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.Timeout)
 	defer cancel()
@@ -173,34 +196,35 @@ func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	conn, err := dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(r.URL.Port(), r.URL.Scheme)))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer conn.Close() // before the next request to the host
 	transport := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 		DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 	}
-	res, err := transport.RoundTrip(r)
+	res, err = transport.RoundTrip(r)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode == http.StatusTooManyRequests || res.StatusCode == http.StatusServiceUnavailable {
-		if err := f.keep("blocked/"+host, f.Now().Add(f.wait(res.Header))); err != nil {
-			return nil, err
+		if wait := min(f.retry(res.Header), MaxRetry); wait > 0 {
+			if err := f.Memory.Leave(host, wait); err != nil {
+				return nil, false, err
+			}
 		}
 	}
 	var body []byte
 	if res.StatusCode == http.StatusOK { // what others say is for people
-		if body, err = io.ReadAll(io.LimitReader(res.Body, f.MaxBytes+1)); err != nil {
-			return nil, err
-		}
-		if int64(len(body)) > f.MaxBytes {
-			return nil, failf("it is larger than %d MB", f.MaxBytes>>20)
+		if body, err = io.ReadAll(io.LimitReader(res.Body, most+1)); err != nil {
+			return nil, false, err
 		}
 	}
+	whole = int64(len(body)) <= most
+	body = body[:min(int64(len(body)), most)]
 	res.Body = received{bytes.NewReader(body), body}
-	return res, nil
+	return res, whole, nil
 }
 
 // received is a body that is in memory.
@@ -288,7 +312,7 @@ func (f *Fetcher) Fetch(p Place) Result {
 	}
 	if err != nil {
 		e := f.reason(err)
-		out.Err, out.Wait = e, e.wait
+		out.Err, out.Retry = e, e.retry
 		return out
 	}
 	f.conclude(&out, res)
@@ -303,7 +327,15 @@ func (f *Fetcher) Fetch(p Place) Result {
 
 // conclude reads the last answer.
 func (f *Fetcher) conclude(out *Result, r *http.Response) {
-	out.Wait = f.wait(r.Header)
+	out.Retry = f.retry(r.Header)
+	maxAge, said := maxAge(r.Header)
+	if said {
+		out.Place.MaxAge = maxAge
+	}
+	out.Fresh = maxAge
+	if at, err := http.ParseTime(r.Header.Get("Expires")); err == nil && !said {
+		out.Fresh = f.until(at, r.Header)
+	}
 	switch r.StatusCode {
 	case http.StatusOK:
 		feed, err := Parse(r.Body.(received).whole, r.Header.Get("Content-Type"), r.Request.URL)
@@ -314,11 +346,12 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 		for _, m := range linkHeader.FindAllStringSubmatch(strings.Join(r.Header.Values("Link"), ","), -1) {
 			feed.link(r.Request.URL, m[2], m[1])
 		}
-		out.Outcome, out.Feed, out.Wait = Found, feed, max(out.Wait, feed.TTL)
+		out.Outcome, out.Feed = Found, feed
+		out.Place.MaxAge = maxAge
 		out.Place.Final = r.Request.URL.String()
 		out.Place.ETag, out.Place.LastModified = r.Header.Get("ETag"), r.Header.Get("Last-Modified")
 	case http.StatusNotModified:
-		out.Outcome = Unchanged
+		out.Outcome, out.Fresh = Unchanged, max(out.Fresh, out.Place.MaxAge)
 	case http.StatusGone:
 		out.Outcome, out.Err = Gone, failf("its server says that it is gone")
 	default:
@@ -326,26 +359,36 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 	}
 }
 
-var maxAge = regexp.MustCompile(`(?i)(?:^|[,\s])max-age="?(\d+)`)
+var maxAges = regexp.MustCompile(`(?i)(?:^|[,\s])max-age="?(\d+)`)
 
-// wait returns how long an answer asks to wait: by max-age and Retry-After.
-func (f *Fetcher) wait(h http.Header) time.Duration {
+// maxAge returns how long an answer stays fresh by its max-age, if it says so.
+func maxAge(h http.Header) (d time.Duration, said bool) {
+	for _, m := range maxAges.FindAllStringSubmatch(strings.Join(h.Values("Cache-Control"), ","), -1) {
+		d, said = max(d, seconds(m[1])), true
+	}
+	return d, said
+}
+
+// retry returns how long an answer asks to wait by Retry-After.
+func (f *Fetcher) retry(h http.Header) time.Duration {
 	after := h.Get("Retry-After")
-	wishes := []string{after}
-	for _, m := range maxAge.FindAllStringSubmatch(strings.Join(h.Values("Cache-Control"), ","), -1) {
-		wishes = append(wishes, m[1])
-	}
-	var d time.Duration
-	for _, seconds := range wishes {
-		n, _ := strconv.ParseUint(seconds, 10, 64) // 0 if it is no number
-		d = max(d, time.Duration(min(n, uint64(maxWait/time.Second)))*time.Second)
-	}
 	if at, err := http.ParseTime(after); err == nil {
-		date, err := http.ParseTime(h.Get("Date"))
-		if err != nil {
-			date = f.Now()
-		}
-		d = max(d, min(at.Sub(date), maxWait))
+		return f.until(at, h)
 	}
-	return d
+	return seconds(after)
+}
+
+// until returns the time from an answer until a date that it names.
+func (f *Fetcher) until(at time.Time, h http.Header) time.Duration {
+	date, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		date = f.Now()
+	}
+	return max(0, min(at.Sub(date), maxWait))
+}
+
+// seconds reads a number of seconds, 0 if it is none.
+func seconds(text string) time.Duration {
+	n, _ := strconv.ParseUint(text, 10, 64) // the greatest if it is too large
+	return time.Duration(min(n, uint64(maxWait/time.Second))) * time.Second
 }

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,10 +29,10 @@ const (
 // Feed is what a feed shows.
 type Feed struct {
 	Title string
-	TTL   time.Duration // not to be asked for again before, as it says itself
-	Hub   string        // WebSub hub that tells what is new; empty without
-	Topic string        // what the hub calls the feed
-	Items []Item        // in the order of the feed
+	Pace  Pace   // when it is not to be asked for, as it says itself
+	Hub   string // WebSub hub that tells what is new; empty without
+	Topic string // what the hub calls the feed
+	Items []Item // in the order of the feed
 }
 
 // Item is an item of a feed.
@@ -100,9 +99,8 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 				f.link(at, l.Attrs["rel"], l.Attrs["href"])
 			}
 		}
-		minutes, _ := strconv.ParseUint(strings.TrimSpace(r.TTL), 10, 16)
-		f.TTL = time.Duration(minutes) * time.Minute
 	}
+	f.Pace = paceOf(parsed)
 	return f, nil
 }
 

@@ -4,41 +4,66 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 )
 
 const (
-	agentToken = "ephemera"     // what robots.txt calls this crawler
-	robotsKept = 24 * time.Hour // for which it is not asked for again
+	agentToken = "ephemera" // what robots.txt calls this crawler
+
+	// MaxRobots is how many bytes of a robots.txt are read, as RFC 9309 has it, and how many
+	// of its rules are kept of a host.
+	MaxRobots = 500 << 10
 )
 
 // Robots are the rules of a robots.txt for this crawler.
-type Robots struct {
-	Until time.Time    `json:"until"` // they are asked for again
-	Rules []RobotsRule `json:"rules,omitempty"`
-}
+type Robots struct{ Rules []RobotsRule }
 
 // RobotsRule allows or disallows paths.
 type RobotsRule struct {
-	Path  string `json:"path"`
-	Allow bool   `json:"allow,omitempty"`
+	Path  string // of printable US-ASCII
+	Allow bool
+}
+
+// MarshalText writes a line for each rule: its path behind + or −.
+func (r *Robots) MarshalText() (text []byte, err error) {
+	for _, rule := range r.Rules {
+		sign := byte('-')
+		if rule.Allow {
+			sign = '+'
+		}
+		text = append(append(append(text, sign), rule.Path...), '\n')
+	}
+	return text, nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (r *Robots) UnmarshalText(text []byte) error {
+	r.Rules = nil
+	for line := range strings.Lines(string(text)) {
+		path, ended := strings.CutSuffix(line, "\n")
+		if !ended || path == "" || path[0] != '+' && path[0] != '-' {
+			return fmt.Errorf("rules of a robots.txt have the line %.20q; allowed is a path behind + or -", line)
+		}
+		r.Rules = append(r.Rules, RobotsRule{path[1:], path[0] == '+'})
+	}
+	return nil
 }
 
 // allowed returns an error unless robots.txt allows an address.
 func (f *Fetcher) allowed(ctx context.Context, u *url.URL) error {
 	origin := u.Scheme + "://" + strings.ToLower(u.Host)
 	defer f.lock("robots of " + origin)()
-	var rules Robots
-	if err := f.recall("robots/"+origin, &rules); err != nil {
+	rules, err := f.Memory.Robots(u)
+	if err != nil {
 		return err
 	}
-	if !f.Now().Before(rules.Until) {
-		client := http.Client{Transport: f, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+	if rules == nil {
+		client := http.Client{Transport: beginning{f}, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
 				return http.ErrUseLastResponse
 			}
@@ -51,14 +76,14 @@ func (f *Fetcher) allowed(ctx context.Context, u *url.URL) error {
 		}
 		if err != nil {
 			e := f.reason(err)
-			return &failure{"robots.txt: " + e.text, e.wait}
+			return &failure{"robots.txt: " + e.text, e.retry}
 		}
 		if r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500 { // "unreachable"
-			return &failure{"its robots.txt cannot be read: " + r.Status, f.wait(r.Header)}
+			return &failure{"its robots.txt cannot be read: " + r.Status, min(f.retry(r.Header), MaxRetry)}
 		}
 		text, _ := io.ReadAll(r.Body) // none if it is "unavailable", which allows all
-		rules = Robots{Until: f.Now().Add(robotsKept), Rules: ParseRobots(text)}
-		if err := f.keep("robots/"+origin, rules); err != nil {
+		rules = &Robots{ParseRobots(text)}
+		if err := f.Memory.KeepRobots(u, rules); err != nil {
 			return err
 		}
 	}
@@ -68,8 +93,25 @@ func (f *Fetcher) allowed(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
+// beginning makes requests of which the beginning of an answer is enough.
+type beginning struct{ *Fetcher }
+
+// RoundTrip implements [http.RoundTripper]. A line that is cut off is left out.
+func (b beginning) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, whole, err := b.ask(r, MaxRobots)
+	if err != nil {
+		return nil, err
+	}
+	if !whole {
+		text, _ := io.ReadAll(res.Body) // which is in memory
+		res.Body = io.NopCloser(bytes.NewReader(text[:1+bytes.LastIndexAny(text, "\r\n")]))
+	}
+	return res, nil
+}
+
 // ParseRobots returns the rules of a robots.txt for this crawler: those of all
-// groups that name it, or else of those for "*".
+// groups that name it, or else of those for "*". Of rules that take more than
+// [MaxRobots] together, as they are spelled here, it returns the first.
 func ParseRobots(text []byte) []RobotsRule {
 	rules := map[string][]RobotsRule{} // by agent
 	var agents []string                // of the group
@@ -95,10 +137,17 @@ func ParseRobots(text []byte) []RobotsRule {
 			}
 		}
 	}
-	if own, named := rules[agentToken]; named {
-		return own
+	own, named := rules[agentToken]
+	if !named {
+		own = rules["*"]
 	}
-	return rules["*"]
+	size := 0
+	for k, rule := range own {
+		if size += len(rule.Path) + 2; size > MaxRobots {
+			return own[:k]
+		}
+	}
+	return own
 }
 
 // product is the product token that a user-agent line begins with.
@@ -132,10 +181,14 @@ func (r *Robots) Allow(u *url.URL) bool {
 // matches reports whether a path begins as the rule says, in which * stands for
 // anything and a $ at the end for the end.
 func (r *RobotsRule) matches(path string) bool {
-	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(r.Path), `\*`, ".*")
-	if start, whole := strings.CutSuffix(pattern, `\$`); whole {
-		pattern = start + "$"
+	pattern, whole := strings.CutSuffix(r.Path, "$")
+	part, rest, more := strings.Cut(pattern, "*")
+	path, found := strings.CutPrefix(path, part)
+	for found && more {
+		if part, rest, more = strings.Cut(rest, "*"); !more && whole {
+			return strings.HasSuffix(path, part)
+		}
+		_, path, found = strings.Cut(path, part) // the first place leaves the most for the others
 	}
-	matched, _ := regexp.MatchString(pattern, path)
-	return matched
+	return found && (!whole || path == "")
 }

@@ -288,7 +288,7 @@ func (s *Store) Discover(id schedule.ID, due, created int64, data []byte) (bool,
 	return unknown, s.end(), nil
 }
 
-// Value is a value of the caller's.
+// Value is a value of the caller's. One without data is forgotten.
 type Value struct {
 	Name string
 	Data []byte
@@ -567,11 +567,14 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 }
 
 // SetValue keeps a value of the caller's.
-func (s *Store) SetValue(name string, data []byte) error {
+func (s *Store) SetValue(name string, data []byte) error { return s.Set(Value{name, data}) }
+
+// Set keeps values of the caller's, all or none.
+func (s *Store) Set(values ...Value) error {
 	if err := s.lockForWrite(); err != nil {
 		return err
 	}
-	s.setValues([]Value{{name, data}})
+	s.setValues(values)
 	s.end().Wait()
 	return nil
 }
@@ -579,7 +582,11 @@ func (s *Store) SetValue(name string, data []byte) error {
 func (s *Store) setValues(values []Value) {
 	for _, v := range values {
 		s.key = append(append(s.key[:0], kindValue), v.Name...)
-		s.batch.Set(s.key, v.Data, nil)
+		if len(v.Data) == 0 {
+			s.batch.Delete(s.key, nil)
+		} else {
+			s.batch.Set(s.key, v.Data, nil)
+		}
 	}
 }
 

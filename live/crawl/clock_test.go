@@ -1,0 +1,101 @@
+package crawl
+
+import (
+	"fmt"
+	"io"
+	"testing"
+	"time"
+)
+
+// step has the crawler's clock go forward, which nobody can tell from time that passes, or
+// back, while it runs or while nothing runs.
+func (s *sim) step(d time.Duration, restart bool) *sim {
+	if restart {
+		check(s.Close())
+	}
+	if d > 0 {
+		s.now = s.now.Add(d)
+	} else {
+		s.Ahead += d
+	}
+	if restart {
+		s.Begin = s.now
+		s = s.life.open(io.Discard)
+	}
+	return s
+}
+
+// TestClock: whatever the clock is set to, no feed waits for longer than the longest
+// interval, none is asked for too soon, and what was found is found once.
+func TestClock(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	sizes := []time.Duration{time.Second, time.Hour, year, 30 * year}
+	if testing.Short() {
+		sizes = []time.Duration{30 * year}
+	}
+	for _, d := range sizes {
+		for _, steps := range [][]time.Duration{{d}, {-d}, {d, -d}, {-d, d}} {
+			for _, restart := range []bool{false, true} {
+				t.Run(fmt.Sprint(steps, restart), func(t *testing.T) {
+					var urls []string
+					var numbers []int
+					for k, kind := range kinds {
+						switch kind {
+						case "etag", "none", "max-age", "ttl", "moved", "503", "date", "reset":
+							urls = append(urls, address(k))
+							numbers = append(numbers, k)
+						}
+					}
+					r := newReferee(t, 60)
+					s := newLife(t, r.Server, 60, urls...).open(io.Discard).pass(20 * time.Hour)
+					for _, d := range steps {
+						for _, site := range r.sites {
+							if d > 0 && !site.must.IsZero() {
+								site.must = site.must.Add(d) // nobody could ask meanwhile
+							}
+						}
+						s = s.step(d, restart).pass(time.Minute)
+					}
+					begin := s.now
+					for range 45 {
+						s.pass(time.Hour)
+						for _, k := range numbers {
+							site := r.sites[fmt.Sprintf("feed %d (%s) feed", k, kinds[k])]
+							if kinds[k] == "moved" {
+								site = r.sites[fmt.Sprintf("feed %d (moved) new", k)]
+							}
+							last := site.last
+							if last.Before(begin) {
+								last = begin
+							}
+							longest := 24 * time.Hour
+							if kinds[k] == "503" || kinds[k] == "date" {
+								longest = 36 * time.Hour // which they ask for
+							}
+							if wait := s.now.Sub(last); wait > longest+30*time.Minute {
+								t.Fatalf("feed %d (%s) was not asked for in %v", k, kinds[k], wait)
+							}
+						}
+					}
+					now := s.now.Add(s.Ahead)
+					for _, row := range s.view("").Feeds {
+						if row := s.Row(row); row.Last.After(now) || row.Due.Sub(now) > 36*time.Hour {
+							t.Errorf("at %v the last look at %s was at %v, the next is at %v", now, row.Name(), row.Last, row.Due)
+						}
+					}
+					if d := s.stats.Days[0].Begin; d.After(now) || now.Sub(d) > 24*time.Hour {
+						t.Errorf("at %v the last day begins at %v", now, d)
+					}
+					check(s.Close())
+					s.Begin = s.now
+					r.compare(s.life)
+					delete(r.wrong, "impossible dates") // which they are by the clock of then
+					delete(r.wrong, "wrong sums")       // none of these feeds has such dates
+					for rule, breaches := range r.wrong {
+						t.Errorf("%s: %d times, such as %s", rule, len(breaches), breaches[0])
+					}
+				})
+			}
+		}
+	}
+}
