@@ -204,13 +204,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Serve(listen) })
-	pages := &http.Server{Handler: server.HTTP(), ReadHeaderTimeout: 10 * time.Second}
+	pages := &http.Server{ReadHeaderTimeout: 10 * time.Second}
 	if set.http != "" {
 		l, err := net.Listen("tcp", set.http)
 		if err != nil {
 			g.Stop()
 			return err
 		}
+		pages.Handler = frontier.Local(l.Addr(), server.HTTP())
 		log.Info("page", "address", "http://"+l.Addr().String())
 		group.Go(func() error {
 			if err := pages.Serve(l); err != http.ErrServerClosed {
