@@ -12,8 +12,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/envtest"
+	"ephemera/env/stream"
 )
 
 var (
@@ -49,7 +51,31 @@ func paper(budget float64) func(uint64) env.Instance {
 	return func(uint64) env.Instance { return env.Paper(budget) }
 }
 
+// rare returns fifty sources of [env.Lognormal] whose rates have that median in place
+// of 50 items an epoch.
+func rare(median float64) func(uint64) env.Instance {
+	return func(seed uint64) env.Instance {
+		in := env.Lognormal(50, 10, seed)
+		for i := range in.Sources {
+			in.Sources[i].Rate *= median / 50
+		}
+		return in
+	}
+}
+
+// alike returns so many sources with one item in ten epochs, the same for each seed.
+func alike(n int, budget float64) func(uint64) env.Instance {
+	return func(uint64) env.Instance { return quiet(n, budget) }
+}
+
 var targets = []target{
+	{"rates about 1", 10000, .99, .98, .01, false, 10, rare(1)},
+	{"rates about .1", 10000, .97, .945, math.Inf(-1), false, 10, rare(.1)},
+	{"rates about .03", 10000, .93, .89, math.Inf(-1), false, 10, rare(.03)},
+	{"one of rate .1, budget 1", 30000, .995, .98, math.Inf(-1), false, 10, alike(1, 1)},
+	{"ten, budget 10", 10000, .995, .98, math.Inf(-1), false, 10, alike(10, 10)},
+	{"ten, budget 5", 10000, .94, .92, math.Inf(-1), false, 10, alike(10, 5)},
+	{"ten, budget 2", 10000, .94, .90, math.Inf(-1), false, 10, alike(10, 2)},
 	{"Table I, 1", 10000, .995, .985, math.Inf(-1), false, 10, paper(1)},
 	{"Table I, 2", 10000, .999, .995, .02, false, 10, paper(2)},
 	{"Table I, 3", 10000, .999, .995, math.Inf(-1), false, 10, paper(3)},
@@ -91,13 +117,21 @@ func TestTargets(t *testing.T) {
 	envtest.Alone(t)
 	if !*full {
 		for _, c := range []struct {
-			at   int
-			want shares
-		}{{1, shares{.995, .99}}, {3, shares{.985, .97}}, {7, shares{.98, .97}}} {
-			got := play(t, targets[c.at].instance(1), 1, 3000, 0, nil)
-			if got.frozen < c.want.frozen || got.learning < c.want.learning {
-				t.Errorf("%s: %.4f; want at least %.4f", targets[c.at].name, got, c.want)
-			}
+			name     string
+			instance func(uint64) env.Instance
+			want     shares
+		}{
+			{"Table I, 2", paper(2), shares{.995, .99}},
+			{"exponential", named("lognormal:50:%d", 10), shares{.985, .97}},
+			{"mixture", named("lognormal:50:%d:mixture", 10), shares{.98, .97}},
+			{"one of rate .1", alike(1, 1), shares{.99, .93}},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				got := play(t, c.instance(1), 1, 3000, 0, nil)
+				if got.frozen < c.want.frozen || got.learning < c.want.learning {
+					t.Errorf("%.4f; want at least %.4f", got, c.want)
+				}
+			})
 		}
 		return
 	}
@@ -137,6 +171,40 @@ func (c *target) row(t *testing.T) {
 	}
 	if *most > 0 && stat.Mean(earned[2], nil) > 1-c.lost {
 		t.Errorf("without r %.4f; want %v lost", stat.Mean(earned[2], nil), c.lost)
+	}
+}
+
+// TestSalmut prints, with -full, what the rival that sees as much earns where sources are
+// quiet, while learning; else it holds the learner against it in one world.
+func TestSalmut(t *testing.T) {
+	envtest.Alone(t)
+	earned := func(in env.Instance, seed uint64, epochs int) float64 {
+		p, err := baselines.NewSalmut(in.Terms(), baselines.DefaultSalmut(), stream.New(seed, stream.Policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newHarvests(in, seed)
+		var crawl []int
+		for range epochs {
+			crawl = p.Select(crawl[:0], &w.view)
+			p.Update(w.step(crawl), &w.view)
+		}
+		return w.earned / float64(epochs) / whittle(in, epochs).learning
+	}
+	if !*full {
+		in := rare(1)(1)
+		if ours, theirs := play(t, in, 1, 5000, 0, nil).learning, earned(in, 1, 5000); ours < theirs {
+			t.Errorf("%.4f while learning; salmut earns %.4f", ours, theirs)
+		}
+		return
+	}
+	for _, c := range targets[:7] {
+		var all []float64
+		for k := range c.instances {
+			seed := *from + uint64(k)
+			all = append(all, earned(c.instance(seed), seed, c.epochs))
+		}
+		fmt.Println("| salmut, "+c.name, "|", interval(all), "|")
 	}
 }
 
