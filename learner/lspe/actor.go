@@ -7,23 +7,7 @@ import "math"
 // being out of reach: the projection of Allerton, section III. Where the price or
 // the law changes an age remains what it is, a state does not.
 
-const (
-	half = .5 // the paper's shift of the logit
-	// The greatest threshold, in rounds, or in shares of the epochs since the
-	// world has changed: who is never worth a crawl is crawled ever more rarely.
-	mostRounds = 50
-	mostShare  = .25
-	leastDraw  = .01
-	mostSlope  = 10 // of κ, for a threshold of 1
-	clarity    = .3 // prices per standard deviation of a harvest that count a cycle in full
-	// The actor moves θ by a factor of at most so much between two crawls of a
-	// source: beyond, polynomials say anything, and only a crawl tells.
-	trust    = 2
-	evidence = 2 // standard errors by which W is below 0 before a wait grows at a price of 0
-	// A cycle longer than 2θ + 1 counts as one of 2θ + 1: what comes that late
-	// says little about the threshold, and its powers would outweigh the others.
-	longest = 2
-)
+const half = .5 // the paper's shift of the logit
 
 // act takes a step of the policy gradient:
 //
@@ -56,7 +40,7 @@ func (l *Learner) act(i int, share float64) {
 		sigma := math.Sqrt(s.Dispersion * s.Harvests[0])
 		w = min(0, w+evidence*sigma*math.Sqrt(l.set.B.At(int(s.Cycles)))*min(l.slope(i), 2*s.Theta)/l.costs[i])
 	}
-	excess := clip((w - l.price) / max(l.price, l.mean(i)/10))
+	excess := clip((w - l.price) / max(l.price, priceFloor*l.mean(i)))
 	step := share * l.set.A.At(int(s.Cycles)) * max(1, math.Sqrt(s.Theta/l.round))
 	l.move(i, s.Theta*math.Exp(-step*excess))
 }
@@ -64,14 +48,14 @@ func (l *Learner) act(i int, share float64) {
 // mean returns X̄/C, a source's mean harvest per budget unit.
 func (l *Learner) mean(i int) float64 {
 	s := &l.src[i]
-	return l.level(s) * s.Common / l.costs[i]
+	return l.level(s) * s.PooledMean / l.costs[i]
 }
 
 // move sets θ within its bounds.
 func (l *Learner) move(i int, theta float64) {
 	s := &l.src[i]
-	if s.From > 0 {
-		theta = min(max(theta, s.From/trust), s.From*trust)
+	if s.LastTheta > 0 {
+		theta = min(max(theta, s.LastTheta/maxThetaStep), s.LastTheta*maxThetaStep)
 	}
 	theta = min(max(1, theta), l.most())
 	if s.Theta > 0 {
@@ -98,11 +82,11 @@ func clip(v float64) float64 { return max(-1, min(1, v)) }
 // of the curve. It always moves crawls by an epoch: what is crawled at one age only
 // shows nothing of the others.
 func (l *Learner) slope(i int) float64 {
-	s, tells := &l.src[i], 1.
-	if mean := s.Harvests[0]; s.Cycles > judged && s.Dispersion*mean > 0 {
-		tells = min(1, clarity*max(l.price*l.costs[i], mean/10)/math.Sqrt(s.Dispersion*mean))
+	s, signalToNoise := &l.src[i], 1.
+	if mean := s.Harvests[0]; s.Cycles > int32(judged) && s.Dispersion*mean > 0 {
+		signalToNoise = min(1, signalScale*max(l.price*l.costs[i], priceFloor*mean)/math.Sqrt(s.Dispersion*mean))
 	}
-	return min(l.set.slope(float64(s.Cycles)*tells), mostSlope*s.Theta)
+	return min(l.set.slope(float64(s.Cycles)*signalToNoise), mostSlope*s.Theta)
 }
 
 // draw draws the noise L of a source's next cycle, logistic, so that it is
@@ -112,7 +96,7 @@ func (l *Learner) slope(i int) float64 {
 //
 // One draw a cycle leaves as much to learn from as one an epoch.
 func (l *Learner) draw(s *Source) {
-	u := max(leastDraw, min(1-leastDraw, l.rand.Float64()))
+	u := max(leastQuantile, min(1-leastQuantile, l.rand.Float64()))
 	s.Noise = float32(math.Log(u / (1 - u)))
 }
 

@@ -24,7 +24,7 @@ func (l *Learner) start() {
 	l.harvest /= cost
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
-			p.add(s.Common, s.Harvests[0])
+			p.add(s.PooledMean, s.Harvests[0])
 		}
 	}
 	p.tabulate()
@@ -33,21 +33,21 @@ func (l *Learner) start() {
 	}
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
-			l.restart(i, s.Common, s.Harvests[0])
+			l.restart(i, s.PooledMean, s.Harvests[0])
 		}
 	}
 	// Where the pooled curve is flat all thresholds may go to its end at one price:
 	// then they are shortened until they spend the budget.
 	by := 1.
-	if l.price > 0 && l.plan < l.budget/2 {
+	if l.price > 0 && l.plan < coldShare*l.budget {
 		by = l.plan / l.budget
 	}
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
 			if by < 1 {
-				s.From = 0
+				s.LastTheta = 0
 				l.move(i, by*s.Theta)
-				s.From = s.Theta
+				s.LastTheta = s.Theta
 			}
 			l.draw(s)
 			l.sleep(l.standing(i, float64(s.Noise)))
@@ -63,8 +63,8 @@ func (l *Learner) clearing() float64 {
 		var cost float64
 		for i := 0; i < len(l.src); i += step {
 			if s := &l.src[i]; s.Cycles > 0 {
-				prior := .5 * l.pooled.mean
-				level := (s.Harvests[0] + prior) / (l.pooled.at(s.Common) + prior)
+				prior := levelPrior * l.pooled.mean
+				level := (s.Harvests[0] + prior) / (l.pooled.at(s.PooledMean) + prior)
 				cost += l.costs[i] / l.pooled.threshold(price*l.costs[i], level)
 			}
 		}
@@ -95,12 +95,12 @@ func (l *Learner) clearing() float64 {
 func (l *Learner) restart(i int, age, harvest float64) {
 	s := &l.src[i]
 	s.forget()
-	s.Cycles, s.Harvests[0], s.Common = 1, harvest, l.pooled.at(age)
+	s.Cycles, s.Harvests[0], s.PooledMean = 1, harvest, l.pooled.at(age)
 	s.Unit = l.round // of no power of z yet
 	l.move(i, l.pooled.threshold(l.price*l.costs[i], l.level(s)))
-	s.From = s.Theta
+	s.LastTheta = s.Theta
 	age, harvest = l.shorten(s, age, harvest)
-	s.Common = l.pooled.at(age)
+	s.PooledMean = l.pooled.at(age)
 	s.take(age, harvest, 1)
 	l.evaluate(i)
 	if l.set.Critic == "random" {

@@ -54,8 +54,7 @@ func init() {
 }
 
 const (
-	pseudoWeight = 3 // of all pseudo-cycles, in cycles
-	doublings    = 7 // 2⁷ steps of r follow a cycle
+	doublings = 7 // 2⁷ steps of r follow a cycle
 )
 
 // pseudoCycles adds, with the weight 3/k in all, four cycles around the threshold

@@ -21,7 +21,7 @@ func drawn(t testing.TB, cycles [][2]float64, theta float64) *Learner {
 	w.learn(l, 10)
 	s := &l.src[0]
 	s.forget()
-	s.Theta, s.Unit, s.From = theta, theta, 0
+	s.Theta, s.Unit, s.LastTheta = theta, theta, 0
 	l.move(0, theta)
 	for k, c := range cycles {
 		s.Cycles++
@@ -195,7 +195,7 @@ func TestCriticKeepsUp(t *testing.T) {
 		p.Theta = age
 		p.measure()
 		p.take(age, s.Harvest(age), b)
-		p.Common += b * (l.pooled.at(age) - p.Common)
+		p.PooledMean += b * (l.pooled.at(age) - p.PooledMean)
 		l.evaluate(0)
 		at := age - half
 		want := (at+1)*s.Harvest(at) - at*s.Harvest(at+1)

@@ -36,13 +36,13 @@ func quiet(n int, budget float64) env.Instance {
 // many cycles, with the narrow slope and small steps that go with them.
 func strand(l *Learner, w *harvests, i int, cycles int32) {
 	s := &l.src[i]
-	s.From = 0
+	s.LastTheta = 0
 	l.plan += l.costs[i]/1000 - l.costs[i]/s.Theta
 	s.Theta = 1000
 	s.measure()
 	for range 30 {
 		s.take(1000, w.draw(i, 1000), .1)
-		s.Common += .1 * (l.pooled.at(1000) - s.Common)
+		s.PooledMean += .1 * (l.pooled.at(1000) - s.PooledMean)
 	}
 	s.Cycles = cycles
 	l.evaluate(i)

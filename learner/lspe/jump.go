@@ -9,45 +9,36 @@ import "math"
 //
 //	ζ = 2(√(X/φ + ⅜) − √(m/φ + ⅜)),  φ = D + .15²m
 //
-// for a harvest X of mean m and variance φm: sums of items of size φ, whose root varies
-// by about ½ whatever the mean. In units of √(φm) the one item of a quiet source is
-// three standard deviations, and three such in a row would be a jump. Where a tenth of the sources do so at about one time the world has
-// changed: each of the others counts as having few cycles at its next crawl.
+// for a harvest X of mean m and variance φm, a sum of items of size φ: the deviation of
+// √(X/φ) is about ½ whatever the mean. In units of √(φm) the one item of a quiet source is
+// three standard deviations, and three such in a row would be a jump.
+//
+// Where a tenth of the sources jump at about one time the world has changed: each of the
+// others counts as having few cycles at its next crawl.
 
-const (
-	surprise    = 5   // greatest deviation that counts, in standard deviations
-	alarm       = 8   // sum at which the level has jumped
-	slack       = .15 // error of the expectation that is no surprise, as a share
-	anscombe    = 3. / 8
-	judged      = 5   // cycles before which nothing is expected
-	worldShare  = .1  // of the sources, by which the world has changed
-	worldLeast  = 2.5 // but more than so many of them
-	worldMemory = 4   // crawls in which they do so, per source
-	remembered  = 4   // cycles that a source counts as having then
-	dispersions = 400 // cycles over which the dispersion is averaged
-)
+const anscombe = 3. / 8 // of the root that gives a Poisson count the variance ¼ at any mean
 
-// jumped takes in what a crawl brought and reports whether the level of the
+// changeDetected takes in what a crawl brought and reports whether the level of the
 // source has jumped.
-func (s *Source) jumped(z, harvest float64) bool {
+func (s *Source) changeDetected(z, harvest float64) bool {
 	mean := s.expected(z)
 	if !(mean > 0) {
 		return false
 	}
 	e := harvest - mean
-	if s.Cycles >= judged {
-		phi := s.Dispersion + slack*slack*mean
+	if s.Cycles >= int32(judged) {
+		phi := s.Dispersion + modelError*modelError*mean
 		deviation := 2 * (math.Sqrt(harvest/phi+anscombe) - math.Sqrt(mean/phi+anscombe))
 		zeta := float32(max(-surprise, min(surprise, deviation)))
-		s.Rise = max(0, s.Rise+zeta-1)
-		s.Fall = max(0, s.Fall-zeta-1)
-		if max(s.Rise, s.Fall) > alarm {
+		s.CusumUp = max(0, s.CusumUp+zeta-1)
+		s.CusumDown = max(0, s.CusumDown-zeta-1)
+		if float64(max(s.CusumUp, s.CusumDown)) > alarm {
 			return true
 		}
 		sigma := math.Sqrt(phi * mean)
 		e = max(-3*sigma, min(3*sigma, e))
 	}
-	s.Dispersion += max(1/float64(s.Cycles), 1./dispersions) * (e*e/mean - s.Dispersion)
+	s.Dispersion += max(1/float64(s.Cycles), 1/dispersions) * (e*e/mean - s.Dispersion)
 	return false
 }
 

@@ -34,13 +34,6 @@ type Learner struct {
 
 var _ env.Learner[env.Online] = (*Learner)(nil)
 
-const (
-	harvestMemory = 1000 // crawls that h looks back
-	// Rounds after which the first pass ends though crawls have failed or were
-	// not allowed; without that it takes less, whatever costs leave over.
-	firstPass = 2
-)
-
 // New returns the learner for what every crawler knows of a world; nil settings
 // are [DefaultSettings]. It explores with draws from r, one for each crawl.
 func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
@@ -67,8 +60,8 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 func (l *Learner) line() {
 	l.unseen = l.unseen[:0]
 	for i := range l.src {
-		l.src[i].Cycles, l.src[i].Lined = 0, l.affordable(i)
-		if l.src[i].Lined {
+		l.src[i].Cycles, l.src[i].Queued = 0, l.affordable(i)
+		if l.src[i].Queued {
 			l.unseen = append(l.unseen, int32(i))
 		}
 	}
@@ -78,8 +71,8 @@ func (l *Learner) line() {
 // level returns how much more the source brings than the pooled curve at the same
 // ages, drawn to 1 by half a harvest.
 func (l *Learner) level(s *Source) float64 {
-	prior := .5 * l.pooled.mean / float64(s.Cycles)
-	return (s.Harvests[0] + prior) / (s.Common + prior)
+	prior := levelPrior * l.pooled.mean / float64(s.Cycles)
+	return (s.Harvests[0] + prior) / (s.PooledMean + prior)
 }
 
 // Select implements env.Policy.
@@ -116,7 +109,7 @@ func (l *Learner) follow(o *env.Online) {
 // wake lets the actor of a source that has woken look at the price once more.
 func (l *Learner) wake(i int32, epoch int) Waiting {
 	if epoch > int(l.src[i].Last)+1 {
-		l.act(int(i), .5)
+		l.act(int(i), wakeStep)
 	}
 	return l.standing(int(i), float64(l.src[i].Noise))
 }
@@ -135,20 +128,20 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 		switch age := float64(max(1, c.Age)); {
 		case l.cold:
 			// Kept for the end of the first pass.
-			s.Harvests[0], s.Common, s.Cycles = c.Interest, age, 1
+			s.Harvests[0], s.PooledMean, s.Cycles = c.Interest, age, 1
 		case s.Cycles == 0:
 			l.restart(c.Source, age, c.Interest)
 			l.draw(s)
 			l.sleep(l.standing(c.Source, float64(s.Noise)))
 		default:
 			if int(before) < l.changed {
-				s.Cycles = min(s.Cycles, remembered)
+				s.Cycles = min(s.Cycles, int32(remembered))
 			}
 			l.close(c.Source, age, c.Interest, now)
 		}
 	}
 	for len(l.unseen) > 0 && (l.src[l.unseen[0]].Cycles > 0 || !l.affordable(int(l.unseen[0]))) {
-		l.src[l.unseen[0]].Lined = false
+		l.src[l.unseen[0]].Queued = false
 		l.unseen = l.unseen[1:]
 	}
 	l.release(func(w Waiting) bool { return w.Last != l.src[w.ID].Last })
@@ -169,7 +162,7 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	l.harvest += (harvest/l.costs[i] - l.harvest) / harvestMemory
 	age, harvest = l.shorten(s, age, harvest)
 	l.pooled.add(age, harvest/l.level(s))
-	jumped := s.jumped(s.z(age), harvest)
+	jumped := s.changeDetected(s.z(age), harvest)
 	l.count(jumped, now)
 	if jumped {
 		l.restart(i, age, harvest)
@@ -177,11 +170,11 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 		s.Cycles++
 		b := l.weight(s)
 		s.take(age, harvest, b)
-		s.Common += b * (l.pooled.at(age) - s.Common)
+		s.PooledMean += b * (l.pooled.at(age) - s.PooledMean)
 		l.evaluate(i)
-		s.From = 0
+		s.LastTheta = 0
 		l.act(i, 1)
-		s.From = s.Theta
+		s.LastTheta = s.Theta
 	}
 	l.draw(s)
 	l.sleep(l.standing(i, float64(l.src[i].Noise)))
@@ -196,12 +189,12 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 // at a threshold that stays the second term is 0.
 func (l *Learner) weight(s *Source) float64 {
 	left := math.Abs(math.Log(s.span() / s.Theta))
-	return max(l.set.B.At(int(s.Cycles)), min(.5, left*left*left))
+	return max(l.set.B.At(int(s.Cycles)), min(forgetMost, left*left*left))
 }
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.
 func (l *Learner) shorten(s *Source, age, harvest float64) (float64, float64) {
-	if most := longest*s.Theta + 1; age > most {
+	if most := longestCycle*s.Theta + 1; age > most {
 		return most, harvest * l.pooled.at(most) / l.pooled.at(age)
 	}
 	return age, harvest
@@ -230,7 +223,7 @@ func (l *Learner) updatePrice() {
 		return
 	}
 	d := l.set.D.At(1 + int(float64(l.epochs)/l.round))
-	l.price = max(0, l.price+d*max(l.price, l.harvest/10)*clip(l.plan/l.capacity-1))
+	l.price = max(0, l.price+d*max(l.price, priceFloor*l.harvest)*clip(l.plan/l.capacity-1))
 }
 
 // Price returns the learned price λ of a budget unit, in interest.

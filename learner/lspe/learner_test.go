@@ -320,7 +320,7 @@ func TestNobodyStarves(t *testing.T) {
 	w.learn(l, 1000)
 	l.price = 0
 	for i := range in.Sources {
-		l.src[i].From = 0
+		l.src[i].LastTheta = 0
 		l.move(i, 1)
 	}
 	l.move(0, 20)

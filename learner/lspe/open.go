@@ -16,8 +16,8 @@ func (l *Learner) Add(i int, cost float64) {
 	}
 	l.src[i].Last = -1
 	l.setCost(i, cost)
-	if !l.src[i].Lined {
-		l.src[i].Lined = true
+	if !l.src[i].Queued {
+		l.src[i].Queued = true
 		l.unseen = append(l.unseen, int32(i))
 	}
 }
@@ -33,7 +33,7 @@ func (l *Learner) Remove(i int) {
 		l.ring.Remove(i)
 	}
 	l.waiting = slices.DeleteFunc(l.waiting, func(w Waiting) bool { return int(w.ID) == i })
-	*s = Source{Last: -1, Lined: s.Lined}
+	*s = Source{Last: -1, Queued: s.Queued}
 	l.setCost(i, math.Inf(1))
 }
 
@@ -71,9 +71,9 @@ func (l *Learner) firstCrawls(o *env.Online) {
 			break
 		}
 		left -= l.costs[i]
-		l.ids, l.key = append(l.ids, i), append(l.key, first/float64(1+len(l.ids)))
+		l.ids, l.key = append(l.ids, i), append(l.key, newSourcePriority/float64(1+len(l.ids)))
 	}
 }
 
-// first is far above every (s + ½)/reach.
-const first = 1e100
+// newSourcePriority is far above every (s + ½)/reach.
+const newSourcePriority = 1e100

@@ -25,12 +25,7 @@ type pooled struct {
 	ages, worth [gridSize]float64
 }
 
-const (
-	gridSize   = 100
-	poolRidge  = 5   // crawls that the line counts for
-	poolSlope  = .3  // slope of the line in ln s, in means
-	leastShare = .05 // H̄ is at least so many means
-)
+const gridSize = 100
 
 func newPooled(round float64) pooled {
 	set := critic.DefaultSettings()
@@ -50,7 +45,7 @@ func (p *pooled) features(age float64) (x float64) {
 func (p *pooled) add(age, harvest float64) {
 	x := p.features(age)
 	p.count++
-	p.critic.Begin(1 / float64(p.count+poolRidge))
+	p.critic.Begin(1 / (float64(p.count) + poolRidge))
 	p.critic.Transition(p.phi[:], p.phi[:]) // A remains 0
 	p.critic.Reward(0, harvest-p.mean*(1+poolSlope*x), p.phi[:])
 	clear(p.critic.Weights(0)) // so that r becomes B⁻¹b̄

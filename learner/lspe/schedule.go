@@ -37,11 +37,6 @@ type Waiting struct {
 	ID    int32
 }
 
-const (
-	sleepRounds    = 3   // for how long a source sleeps at most
-	capacityMemory = 100 // full epochs over which M̂ is averaged
-)
-
 func newSchedule(t env.Terms) schedule {
 	s := schedule{costs: slices.Clone(t.Costs), budget: t.Budget, total: t.Budget * t.Round(), round: max(1, t.Round())}
 	s.sel = baselines.NewSelector(s.costs, s.budget)

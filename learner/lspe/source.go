@@ -17,17 +17,17 @@ type Source struct {
 	Wait  [degree]float64     // of z, z², z³; V is 0 right after a crawl
 	Toll  [degree]float64     // the same for the cost
 
-	Theta  float64 // θ, the threshold, an age from 1 on
-	Unit   float64 // τ, within a factor of two of θ
-	From   float64 // θ when it was crawled last
-	Common float64 // average of the pooled curve H̄(S)
+	Theta      float64 // θ, the threshold, an age from 1 on
+	Unit       float64 // τ, within a factor of two of θ
+	LastTheta  float64 // θ when it was crawled last
+	PooledMean float64 // average of the pooled curve H̄(S)
 
-	Dispersion float64 // of harvests around what was expected, squared over mean
-	Noise      float32 // L of the present cycle, logistic
-	Rise, Fall float32 // evidence that the level has jumped
-	Cycles     int32   // k; 0 before the first crawl
-	Last       int32   // epoch of the last crawl
-	Lined      bool    // it stands in line for its first crawl
+	Dispersion         float64 // of harvests around what was expected, squared over mean
+	Noise              float32 // L of the present cycle, logistic
+	CusumUp, CusumDown float32 // sums of surprises, above and below
+	Cycles             int32   // k; 0 before the first crawl
+	Last               int32   // epoch of the last crawl
+	Queued             bool    // it stands in the queue for its first crawl
 }
 
 // take mixes a cycle into the averages with weight b:
@@ -92,5 +92,5 @@ func (s *Source) rescale(by float64) {
 
 // forget clears what was learned of the source but for its last crawl.
 func (s *Source) forget() {
-	*s = Source{Noise: s.Noise, Theta: s.Theta, Last: s.Last, Lined: s.Lined}
+	*s = Source{Noise: s.Noise, Theta: s.Theta, Last: s.Last, Queued: s.Queued}
 }
