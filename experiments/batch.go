@@ -45,34 +45,26 @@ type Performed[R any] struct {
 
 // PerformAll performs the runs of a shard that have no record, and returns the
 // records of all that are done. A run that fails does not stop the others.
-func (e *Engine) PerformAll(ctx context.Context, runs []Run, b Batch) (*Performed[Record], error) {
-	resolved := make([]*Resolved, len(runs))
-	wrong := make([]error, len(runs))
-	names := make([]string, len(runs)) // of their files
-	for i, r := range runs {
-		if resolved[i], wrong[i] = e.Resolve(ctx, r); wrong[i] != nil {
-			continue
-		}
-		resolved[i].play.Watch = b.Watch
+func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Performed[Record], error) {
+	names := make([]string, len(jobs)) // of their files
+	for i, j := range jobs {
 		if b.Dir == "" {
-			continue // a recording may be a pipe, which is read once
+			break // a recording may be a pipe, which is read once
 		}
-		hash, err := e.Hash(resolved[i].Run)
+		hash, err := j.Hash()
 		if err != nil {
 			return nil, err
 		}
-		names[i] = keptName(hash, r.Seed)
+		names[i] = keptName(hash, j.Seed)
 	}
 	if b.Saved != "" && !holdsRun(b.Saved, names[0]) {
 		os.Remove(keptAt(b.Dir, names[0])) // what it learned is not there
 	}
 	var timed sync.Once
 	return PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
-		if wrong[i] != nil {
-			return nil, wrong[i]
-		}
-		c := resolved[i]
-		rec, err := e.perform(ctx, c)
+		c := *jobs[i]
+		c.play.Watch = b.Watch
+		rec, err := e.perform(ctx, &c)
 		if err == nil && b.Timing != "" && rec.Trainee != nil {
 			timed.Do(func() {
 				err = files.Put(b.Timing, fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", rec.Speed))

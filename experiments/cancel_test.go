@@ -18,7 +18,7 @@ func TestCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := new(Engine).PerformAll(ctx, runs, Batch{Workers: 8}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := new(Engine).PerformAll(ctx, jobsOf(t, runs...), Batch{Workers: 8}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	for range 100 { // what was cancelled may need a moment

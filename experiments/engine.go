@@ -28,7 +28,7 @@ type Engine struct {
 
 // exact returns the run of exact Whittle that a run is compared with. In worlds
 // that the seed does not change, one run serves all seeds.
-func (e *Engine) exact(ctx context.Context, c *Resolved) (*Record, error) {
+func (e *Engine) exact(ctx context.Context, c *Job) (*Record, error) {
 	p := Play{Level: c.play.Level, Epochs: c.play.Epochs, Evaluation: c.play.Evaluation, Watch: c.play.Watch}
 	if p.Level == env.LevelOnline {
 		p.Level = env.LevelModel // what Whittle knows that the learner does not
@@ -47,7 +47,7 @@ func (e *Engine) exact(ctx context.Context, c *Resolved) (*Record, error) {
 // perform performs a run: it learns, then measures what was learned and exact
 // Whittle in the same world from its beginning. A policy that does not learn is
 // measured alone. It ends with the context's error when that is done.
-func (e *Engine) perform(ctx context.Context, c *Resolved) (*Record, error) {
+func (e *Engine) perform(ctx context.Context, c *Job) (*Record, error) {
 	exact, err := e.exact(ctx, c)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (e *Engine) perform(ctx context.Context, c *Resolved) (*Record, error) {
 // Recorded returns the record of a run that was played elsewhere, in the world of the
 // scene under the run's seed: what was earned over its epochs, and what, over those of
 // the evaluation, in the scene that this one becomes. Who names who played.
-func (e *Engine) Recorded(ctx context.Context, c *Resolved, who string, learning, learned *Account) (*Record, error) {
+func (e *Engine) Recorded(ctx context.Context, c *Job, who string, learning, learned *Account) (*Record, error) {
 	exact, err := e.exact(ctx, c)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (r *Record) beside(exact *Record) {
 }
 
 // SavedConfig returns what [learner.Saved] says of the learner of the run.
-func (c *Resolved) SavedConfig() (string, error) {
+func (c *Job) SavedConfig() (string, error) {
 	text, err := toml.Marshal(struct {
 		Algorithm string       `toml:"algorithm"`
 		Knowledge env.Level    `toml:"knowledge"`
@@ -112,7 +112,7 @@ func (c *Resolved) SavedConfig() (string, error) {
 
 // saveTrainee writes what a run has learned to a file, for [learner.Load]. The file
 // names the run.
-func (c *Resolved) saveTrainee(t learner.Learner, file, run string) error {
+func (c *Job) saveTrainee(t learner.Learner, file, run string) error {
 	config, err := c.SavedConfig()
 	if err != nil {
 		return err

@@ -30,6 +30,19 @@ func newRun(t testing.TB, settings map[string]any) Run {
 	return r
 }
 
+// jobsOf resolves runs.
+func jobsOf(t testing.TB, runs ...Run) (jobs []*Job) {
+	t.Helper()
+	for _, r := range runs {
+		j, err := new(Engine).Resolve(context.Background(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
 // performRun resolves and performs a run.
 func performRun(e *Engine, r Run) (*Record, error) {
 	c, err := e.Resolve(context.Background(), r)
@@ -89,7 +102,7 @@ func TestResolve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hash, err := e.Hash(resolved.Run)
+		hash, err := resolved.Hash()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +207,7 @@ func TestTold(t *testing.T) {
 	one := recording("one.csv", func(i, hour int) int { return 1 + i })
 	two := recording("two.csv", func(i, hour int) int { return 1 + i + hour/400*(4-2*i) }) // in the measured part the others
 	even := recording("even.csv", func(i, hour int) int { return 1 })
-	resolve := func(settings map[string]any, algorithm, told string) (c *Resolved, crawls string) {
+	resolve := func(settings map[string]any, algorithm, told string) (c *Job, crawls string) {
 		settings["learner.algorithm"], settings["world.told"] = algorithm, told
 		c, err := new(Engine).Resolve(context.Background(), newRun(t, settings))
 		if err != nil {
@@ -248,7 +261,7 @@ func TestPerformAll(t *testing.T) {
 	}
 	perform := func(b Batch) *Performed[Record] {
 		t.Helper()
-		out, err := new(Engine).PerformAll(context.Background(), runs, b)
+		out, err := new(Engine).PerformAll(context.Background(), jobsOf(t, runs...), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,12 +314,16 @@ func TestPerformAll(t *testing.T) {
 
 // A run that fails does not stop the others.
 func TestPerformAllFailure(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "huge.toml")
-	if err := os.WriteFile(file, []byte("budget = 1\n[[source]]\nname = \"a\"\nrate = 10\ndecay = 0.1\ninterest = 1e306\n"), 0o644); err != nil {
+	file := filepath.Join(t.TempDir(), "slow.toml") // whose optimum takes too many states
+	text := "budget = 1\n"
+	for _, name := range []string{"a", "b", "c"} {
+		text += "[[source]]\nname = '" + name + "'\nrate = 1\ndecay = 1e-7\ninterest = 1\n"
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	runs := []Run{newRun(t, nil), newRun(t, map[string]any{"learner.algorithm": "greedy", "instance.name": file}), newRun(t, map[string]any{"seed": 2})}
-	out, err := new(Engine).PerformAll(context.Background(), runs, Batch{Workers: 1})
+	runs := []Run{newRun(t, nil), newRun(t, map[string]any{"learner.algorithm": "optimum", "instance.name": file}), newRun(t, map[string]any{"seed": 2})}
+	out, err := new(Engine).PerformAll(context.Background(), jobsOf(t, runs...), Batch{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +343,7 @@ func TestSavedOfAnotherRun(t *testing.T) {
 	for _, steps := range []int{300, 200, 300} {
 		run := newRun(t, map[string]any{"steps": steps})
 		for _, ran := range []int{1, 0} {
-			out, err := new(Engine).PerformAll(context.Background(), []Run{run}, b)
+			out, err := new(Engine).PerformAll(context.Background(), jobsOf(t, run), b)
 			if err != nil || out.Ran != ran || out.Records[0].Learning.Epochs != steps {
 				t.Fatalf("%d steps: %+v, %v", steps, out, err)
 			}

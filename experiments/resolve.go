@@ -139,27 +139,40 @@ func (r Run) contender() (*Entry, env.Level, error) {
 	return nil, "", wrong("unknown knowledge %q; allowed are model, observed and online", at)
 }
 
-// Resolved is a run with every setting spelt out, ready to be performed.
-type Resolved struct {
+// Job is a resolved run: every setting is spelt out, and it is ready to be performed.
+// A run is resolved once; under other seeds it is the same job but for the seed.
+type Job struct {
 	Run
 	Scene *Scene // in which the run takes place
 	play  Play
+	hash  func() (string, error)
+}
+
+// Hash names the job but for its seed: it is that of all settings and of what the files
+// hold that they name.
+func (c *Job) Hash() (string, error) { return c.hash() }
+
+// Under returns the job under a seed.
+func (c *Job) Under(seed uint64) *Job {
+	other := *c
+	other.Seed, other.play.Seed = seed, seed
+	return &other
 }
 
 // Level returns the level of knowledge at which it is performed.
-func (c *Resolved) Level() env.Level { return c.play.Level }
+func (c *Job) Level() env.Level { return c.play.Level }
 
 // Build builds the learner or policy as a run would, for a program that crawls by
 // itself under those terms. The learner is nil where nothing learns.
-func (c *Resolved) Build(t env.Terms) (env.Agent, learner.Learner, error) {
+func (c *Job) Build(t env.Terms) (env.Agent, learner.Learner, error) {
 	return c.Scene.build(c.play, t)
 }
 
 // Resolve returns the run with every setting spelt out, so that equal runs are
 // equal, or says what is wrong with it. An error about a setting is a
 // *SettingError.
-func (e *Engine) Resolve(ctx context.Context, r Run) (c *Resolved, err error) {
-	c = &Resolved{Run: r}
+func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
+	c = &Job{Run: r}
 	p := &c.play
 	if r.Steps < 1 {
 		return nil, wrong("steps is %d; allowed is 1 epoch or more", r.Steps)
@@ -196,12 +209,13 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Resolved, err error) {
 		return nil, wrong("%s does not run on %s in world %s: %s", c.Algorithm(), c.Scene.Instance.ID, c.World.Kind, why)
 	}
 	p.Seed, p.Epochs, p.Evaluation = c.Seed, c.Steps, c.Evaluation
+	c.hash = sync.OnceValues(func() (string, error) { return e.hash(c.Run) })
 	return c, nil
 }
 
 // resolveWorld fills in the kind of the world and the instance, and leaves out
 // the settings that belong to worlds of other kinds.
-func (c *Resolved) resolveWorld() error {
+func (c *Job) resolveWorld() error {
 	usual, w := NewRun(), &c.World
 	switch {
 	case w.Kind != "":
@@ -280,9 +294,8 @@ func (e *Engine) scene(ctx context.Context, r Run, level env.Level) (*Scene, err
 	})
 }
 
-// Hash names a resolved run but for its seed: it is that of all settings and of
-// what the files hold that they name.
-func (e *Engine) Hash(r Run) (string, error) {
+// hash returns the hash of a job with that run.
+func (e *Engine) hash(r Run) (string, error) {
 	r.Seed = 0
 	settings, err := json.Marshal(r)
 	if err != nil {

@@ -54,8 +54,8 @@ func sweepIn(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	done := &experiments.Performed[experiments.Record]{}
-	for _, r := range c.Runs() {
-		rec, err := toy(r)
+	for _, r := range c.Jobs() {
+		rec, err := toy(r.Run)
 		done.Records, done.Errors = append(done.Records, rec), append(done.Errors, err)
 	}
 	dir := t.TempDir()

@@ -44,6 +44,7 @@ type Cell struct {
 	Run   experiments.Run // but for the seed
 	Hash  string          // names the files of its runs
 
+	job   *experiments.Job
 	given map[string]any // settings of the configuration
 }
 
@@ -232,10 +233,10 @@ func (c *Config) product(ctx context.Context, label string, all map[string]any) 
 			}
 		}
 		for _, cell := range cells {
-			run, err := c.engine.Resolve(ctx, cell.Run)
+			cell.job, err = c.engine.Resolve(ctx, cell.Run)
 			if err == nil {
-				cell.Run = run.Run
-				cell.Hash, err = c.engine.Hash(cell.Run)
+				cell.Run = cell.job.Run
+				cell.Hash, err = cell.job.Hash()
 			}
 			if err != nil {
 				return nil, err

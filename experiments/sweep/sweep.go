@@ -29,23 +29,21 @@ import (
 // when all of the work is this process's own, it writes what the runs say. Runs
 // that fail do not stop it; the summary names them.
 func Run(ctx context.Context, c *Config, b experiments.Batch) (*Summary, error) {
-	done, err := c.engine.PerformAll(ctx, c.Runs(), b)
+	done, err := c.engine.PerformAll(ctx, c.Jobs(), b)
 	if err != nil {
 		return nil, err
 	}
 	return Summarize(c, done, b)
 }
 
-// Runs returns all runs, those of one cell one after the other.
-func (c *Config) Runs() (runs []experiments.Run) {
+// Jobs returns all runs, those of one cell one after the other.
+func (c *Config) Jobs() (jobs []*experiments.Job) {
 	for _, cell := range c.Cells {
 		for k := range c.Seeds {
-			r := cell.Run
-			r.Seed = uint64(k) + 1
-			runs = append(runs, r)
+			jobs = append(jobs, cell.job.Under(uint64(k)+1))
 		}
 	}
-	return runs
+	return jobs
 }
 
 // Summarize is the second half of Run: it writes what the runs say that are done.

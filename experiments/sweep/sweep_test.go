@@ -176,7 +176,7 @@ func TestCells(t *testing.T) {
 	}
 	// A number is a word where a word is needed.
 	c := load(t, "learner.algorithm = \"paper\"\n", "learner.act=budget", "seeds=2", "show=[fallbacks]", "steps=1e3")
-	if r := c.Runs()[1]; r.Seed != 2 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
+	if r := c.Jobs()[1]; r.Seed != 2 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
 		t.Errorf("%+v, shows %v", r, c.Show)
 	}
 	c = load(t, "[[cells]]\nlabel = \"as printed\"\nlearner.algorithm = \"paper\"\n[[cells]]\nlabel = \"policy\"\nlearner.algorithm = [\"greedy\", \"myopic\"]\n")
@@ -236,9 +236,9 @@ func TestRefuses(t *testing.T) {
 // records returns a record per run in which the cell decides the reward.
 func records(c *Config, reward func(cell int, seed uint64) float64, over func(cell int) float64) *experiments.Performed[experiments.Record] {
 	done := &experiments.Performed[experiments.Record]{}
-	for i, r := range c.Runs() {
+	for i, r := range c.Jobs() {
 		cell := i / c.Seeds
-		rec := &experiments.Record{Run: r}
+		rec := &experiments.Record{Run: r.Run}
 		rec.Learning.Reward, rec.Learning.Over = reward(cell, r.Seed), over(cell)
 		done.Records, done.Errors = append(done.Records, rec), append(done.Errors, nil)
 	}

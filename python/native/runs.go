@@ -20,7 +20,7 @@ import (
 const anySeed = "*"
 
 // resolve checks a run under a seed and opens its scene.
-func resolve(e *experiments.Engine, r experiments.Run, seed uint64) (*experiments.Resolved, error) {
+func resolve(e *experiments.Engine, r experiments.Run, seed uint64) (*experiments.Job, error) {
 	r.Seed = seed
 	r.Instance.Name = strings.ReplaceAll(r.Instance.Name, anySeed, strconv.FormatUint(seed, 10))
 	return e.Resolve(context.Background(), r)
@@ -30,16 +30,17 @@ func resolve(e *experiments.Engine, r experiments.Run, seed uint64) (*experiment
 // one per processor. Python does so in a thread beside the one that looks for signals.
 func openRuns(runs []experiments.Run, workers int) (functions, error) {
 	engine := new(experiments.Engine)
-	for i, r := range runs {
-		c, err := resolve(engine, r, r.Seed)
+	var jobs []*experiments.Job
+	for _, r := range runs {
+		j, err := resolve(engine, r, r.Seed)
 		if err != nil {
 			return nil, err // before any of them is run
 		}
-		runs[i].Instance.Name = c.Instance.Name
+		jobs = append(jobs, j)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	perform := func() ([]*experiments.Record, error) {
-		all, err := engine.PerformAll(ctx, runs, experiments.Batch{Workers: cmp.Or(workers, runtime.GOMAXPROCS(0))})
+		all, err := engine.PerformAll(ctx, jobs, experiments.Batch{Workers: cmp.Or(workers, runtime.GOMAXPROCS(0))})
 		if err != nil {
 			return nil, err
 		}

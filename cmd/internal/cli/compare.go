@@ -37,13 +37,14 @@ type Comparison struct {
 	settings  map[string]any      // of -set, by their keys
 	learner   *experiments.Entry  // of -algorithm
 	runs      map[string][]string // names of their files, by contender
+	left      []string            // who is left out, and why
 }
 
 // Contender is a learner or a policy of a comparison that is to be run.
 type Contender struct {
 	experiments.Contender
-	Run      experiments.Run // but for instance and seed
-	Optional bool            // it is left out where it cannot be built
+	Jobs     []*experiments.Job // one for each instance, under the first seed
+	Optional bool               // it is left out where it cannot be built
 }
 
 // NewComparison returns a call of a command with the flags that all have; out says
@@ -167,17 +168,28 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 		} else if err != nil {
 			return nil, Usagef("-policies: %w, learning, learned and file:DIR", err)
 		}
-		x.Learns, x.Run = e.Learns, c.of(e.Name)
+		x.Learns = e.Learns
+		run := c.of(e.Name)
 		for _, key := range e.Keys(c.Level) {
 			if v, ok := c.settings[key]; ok {
-				x.Run.Learner[key] = v
+				run.Learner[key] = v
 			}
 			has = append(has, key)
 		}
-		if _, err := c.Engine.Resolve(ctx, c.on(x.Run, 0)); err != nil {
-			return nil, WrongSetting(err)
+		for k := range c.Instances {
+			j, err := c.Engine.Resolve(ctx, c.on(run, k))
+			if err != nil && x.Optional && k > 0 {
+				c.left = append(c.left, fmt.Sprintf("%s is left out: %v", name, err))
+				x.Jobs = nil
+				break
+			} else if err != nil {
+				return nil, WrongSetting(err)
+			}
+			x.Jobs = append(x.Jobs, j)
 		}
-		chosen = append(chosen, x)
+		if x.Jobs != nil {
+			chosen = append(chosen, x)
+		}
 	}
 	for key := range c.settings {
 		if !slices.Contains(has, key) {
@@ -192,26 +204,24 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 // which says why others are left out. A contender that fails in one run is left out in
 // all: means are over the same runs. It returns nothing while other shards have runs left.
 func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr io.Writer) (done []experiments.Contender, rep *result.Report, err error) {
-	var runs []experiments.Run
+	var jobs []*experiments.Job
 	for _, x := range contenders {
-		for k := range c.Instances {
+		for _, j := range x.Jobs {
 			for n := range c.Seeds {
-				r := c.on(x.Run, k)
-				r.Seed += uint64(n)
-				runs = append(runs, r)
+				jobs = append(jobs, j.Under(j.Seed+uint64(n)))
 			}
 		}
 	}
 	if err := c.KeepCommand(); err != nil {
 		return nil, nil, err
 	}
-	out, err := c.Engine.PerformAll(ctx, runs, c.Batch)
+	out, err := c.Engine.PerformAll(ctx, jobs, c.Batch)
 	if err != nil {
 		return nil, nil, GoOn(err, c.Batch.Dir)
 	}
 	each := len(c.Instances) * c.Seeds
 	c.runs = map[string][]string{}
-	var left []string
+	left := c.left
 	for i, x := range contenders {
 		x.Records = out.Records[i*each : (i+1)*each]
 		errs := out.Errors[i*each : (i+1)*each]

@@ -38,10 +38,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	run, err := c.Engine.Resolve(ctx, contenders[0].Run) // of the learner
-	if err != nil {
-		return err
-	}
+	run := contenders[0].Jobs[0] // of the learner
 	if dir := c.Batch.Dir; dir != "" {
 		c.Batch.Saved = filepath.Join(dir, learner.StateFile)
 		text, err := toml.Marshal(run.Run)
@@ -77,7 +74,7 @@ const shownSources = 12
 
 // tell writes the results of a run with its record, if -out names a directory, and
 // prints them.
-func tell(c *cli.Comparison, run *experiments.Resolved, rep *result.Report, first *experiments.Record, stdout io.Writer) error {
+func tell(c *cli.Comparison, run *experiments.Job, rep *result.Report, first *experiments.Record, stdout io.Writer) error {
 	trainee := first.Trainee // as it ended
 	if trainee == nil {
 		saved, err := learner.Load(c.Batch.Dir)
