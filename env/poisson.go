@@ -18,7 +18,26 @@ type PoissonOptions struct {
 	State   bool // View shows the true state of all sources
 	NoMean  bool // View shows no mean states, so that an epoch costs what its crawls cost
 	Overrun bool // let crawls over the budget pass
+
+	// Sums keeps what was drawn for other worlds of this instance, seed and marks; nil
+	// keeps nothing. It changes nothing that the world brings.
+	Sums EpochSums
 }
+
+// EpochSums keeps sums that worlds of one instance, seed and marks share: the interest,
+// at the end of an epoch, of what a source published in it. A run is of SumsRun epochs,
+// from the epoch SumsRun times its number on.
+type EpochSums interface {
+	// Lookup returns the sums of a run of source i, nil where they are not kept.
+	Lookup(i, run int) []float64
+	// Keep keeps a copy of them.
+	Keep(i, run int, sums []float64)
+	// Runs returns how many runs from the first on may be kept.
+	Runs() int
+}
+
+// SumsRun is how many epochs in a row an [EpochSums] keeps at once.
+const SumsRun = 16
 
 // maxRate is the greatest rate, in items per epoch: each item is drawn.
 const maxRate = 10_000
@@ -35,9 +54,10 @@ const maxRate = 10_000
 // drawn by blocks, each from a stream of its own: an epoch, or, of sources that publish
 // little, as many epochs as some eight arrivals take, counted from the last change.
 //
-// Harvests are drawn when they are crawled. With State every epoch of every
-// source is drawn; where the law of a source is not exponential, or the world
-// changes, all that waits there is drawn again at each epoch.
+// Harvests are drawn when they are crawled, and with State at every epoch. Where the law
+// of a source is exponential and it publishes much, what a crawl brings follows from the
+// sums of its epochs, x ← αx + U, which worlds of a seed may share. Where the law is
+// another, all that waits is drawn again at each look.
 type Poisson struct {
 	ledger
 	opt      PoissonOptions
@@ -45,7 +65,8 @@ type Poisson struct {
 	marks    uint64    // key of the marks that are drawn per epoch, below it source and epoch
 	reach    []float64 // age from which on no item of the source counts, epochs
 	state    []float64
-	sums     [][]epochSum // of each source, in a ring of the epochs within its window
+	rings    [][]epochSum     // of each source, in a ring of the epochs within its window
+	fresh    [SumsRun]float64 // of a run that is drawn
 }
 
 // What a world draws.
@@ -88,7 +109,7 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 		w.view.Mean = nil
 	}
 	if o.State {
-		w.state, w.sums = make([]float64, n), make([][]epochSum, n)
+		w.state, w.rings = make([]float64, n), make([][]epochSum, n)
 		w.view.State = w.state
 		w.arrive()
 	}
@@ -130,7 +151,7 @@ func (w *Poisson) arrive() {
 		case !s.Exponential() || len(w.phases) > 1:
 			w.state[i] = w.gather(i, false)
 		case s.Window > w.reach[i]+1: // X ← αX + U
-			w.state[i] = s.Factor()*w.state[i] + w.publish(i, p, now, now, false).all
+			w.state[i] = w.carry(w.state[i], i, p, now, now)
 		default:
 			w.state[i] = w.windowed(i, p, s)
 		}
@@ -141,13 +162,13 @@ func (w *Poisson) arrive() {
 // window, from the sums of its epochs: a twentieth of the time of drawing all again.
 func (w *Poisson) windowed(i, p int, s *Source) (interest float64) {
 	now, n := w.view.Epoch, int(s.Window)+1 // epochs at least in part within the window
-	if w.sums[i] == nil {
-		w.sums[i] = make([]epochSum, n)
+	if w.rings[i] == nil {
+		w.rings[i] = make([]epochSum, n)
 	}
-	w.sums[i][now%n] = w.publish(i, p, now, now, false)
+	w.rings[i][now%n] = w.publish(i, p, now, now, now, false)
 	alpha, weight := s.Factor(), 1.0
 	for t := now; t > w.view.Last[i] && t > now-n; t-- {
-		sum := w.sums[i][t%n]
+		sum := w.rings[i][t%n]
 		if now-t == n-1 {
 			sum.all = sum.last
 		}
@@ -164,21 +185,85 @@ func (w *Poisson) gather(i int, show bool) (interest float64) {
 	if age := float64(w.view.Epoch - first); age > w.reach[i] {
 		first = w.view.Epoch - int(w.reach[i])
 	}
-	for p := w.phase(first); first <= w.view.Epoch; p++ {
-		last := w.view.Epoch
+	now := w.view.Epoch
+	for p := w.phase(first); first <= now; p++ {
+		last := now
 		if p+1 < len(w.phases) {
 			last = min(last, w.phases[p+1].From-1)
 		}
-		interest += w.publish(i, p, first, last, show).all
+		if s := &w.phases[p].Instance.Sources[i]; !show && s.Exponential() && blockLength(s) == 1 {
+			interest += w.gatherSums(i, p, first, last)
+		} else {
+			interest += w.publish(i, p, first, last, now, show).all
+		}
 		first = last + 1
 	}
 	return interest
 }
 
+// gatherSums returns the interest that waits at source i, of the exponential law, of
+// what it published from the epoch first to last, which are of phase p. It is that of
+// the sums of the epochs that are within the window as a whole, and of the items of
+// one that is so in part.
+func (w *Poisson) gatherSums(i, p, first, last int) (interest float64) {
+	s, now := &w.phases[p].Instance.Sources[i], w.view.Epoch
+	var old float64
+	if s.Window < float64(now-first+1) {
+		// What was published in epoch t has ages from now − t to now − t + 1.
+		whole := now + 1 - int(s.Window)
+		if part := whole - 1; part <= last && s.Window > math.Floor(s.Window) {
+			old = w.publish(i, p, part, part, now, false).all
+		}
+		first = whole
+	}
+	if first > last {
+		return old
+	}
+	return old + w.carry(0, i, p, first, last)*math.Exp(-s.Decay*float64(now-last))
+}
+
+// carry returns the interest at the end of epoch last, of what was there before the
+// epoch first and of what source i published from then on: x ← αx + U.
+func (w *Poisson) carry(x float64, i, p, first, last int) float64 {
+	alpha := w.phases[p].Instance.Sources[i].Factor()
+	for t := first; t <= last; {
+		sums, end := w.runOfSums(i, t/SumsRun), min(last, t|(SumsRun-1))
+		if sums == nil {
+			for ; t <= end; t++ {
+				x = alpha*x + w.publish(i, p, t, t, t, false).all
+			}
+			continue
+		}
+		for _, u := range sums[t%SumsRun : end%SumsRun+1] {
+			x = alpha*x + u
+		}
+		t = end + 1
+	}
+	return x
+}
+
+// runOfSums returns the sums of source i in a run of epochs, and nil where they are not
+// kept. Those of epochs to come are drawn with the others.
+func (w *Poisson) runOfSums(i, run int) []float64 {
+	kept := w.opt.Sums
+	if kept == nil || run >= kept.Runs() {
+		return nil
+	}
+	if sums := kept.Lookup(i, run); sums != nil {
+		return sums
+	}
+	for k := range w.fresh {
+		t := run*SumsRun + k
+		w.fresh[k] = w.publish(i, w.phase(t), t, t, t, false).all
+	}
+	kept.Keep(i, run, w.fresh[:])
+	return w.fresh[:]
+}
+
 // Blocks are such that a source publishes some eight times in one, or a million epochs.
 const (
 	perBlock     = 8
-	longestBlock = 20 // as a power of two
+	longestBlock = 1 << 20
 )
 
 // blockLength returns the epochs of the blocks by which what a source publishes is
@@ -188,33 +273,33 @@ func blockLength(s *Source) int {
 	if arrivals >= perBlock {
 		return 1
 	}
-	_, exponent := math.Frexp(perBlock / arrivals)
-	return 1 << min(exponent-1, longestBlock)
+	_, exponent := math.Frexp(math.Min(perBlock/arrivals, longestBlock))
+	return 1 << (exponent - 1)
 }
 
 // publish draws what source i published from the epoch first to last, which are of
-// phase p, and returns what interest is left of it now; with show the items are
-// appended to w.items.
-func (w *Poisson) publish(i, p, first, last int, show bool) (sum epochSum) {
+// phase p, and returns what interest is left of it at the end of epoch now; with show the
+// items are appended to w.items.
+func (w *Poisson) publish(i, p, first, last, now int, show bool) (sum epochSum) {
 	s := &w.phases[p].Instance.Sources[i]
 	if s.Rate == 0 {
 		return sum
 	}
 	from, length := w.phases[p].From, blockLength(s)
 	for begin := from + (first-from)/length*length; begin <= last; begin += length {
-		w.publishBlock(&sum, i, s, begin, float64(first-begin), float64(min(last-begin+1, length)), show)
+		w.publishBlock(&sum, i, s, begin, now, float64(first-begin), float64(min(last-begin+1, length)), show)
 	}
 	return sum
 }
 
 // publishBlock adds what source i publishes in the block that begins with an epoch, from
 // a time after that to another.
-func (w *Poisson) publishBlock(sum *epochSum, i int, s *Source, begin int, from, to float64, show bool) {
+func (w *Poisson) publishBlock(sum *epochSum, i int, s *Source, begin, now int, from, to float64, show bool) {
 	r := stream.NewCounter(stream.Key(w.arrivals, uint64(i), uint64(begin)))
 	law, exponential := s.law(), s.Exponential()
 	k := law.k(s)
 	scale, marked := s.Interest, -1 // the epoch of the block whose mark is in the scale
-	old, batch := float64(w.view.Epoch-begin+1), max(1, s.Batch)
+	old, batch := float64(now-begin+1), max(1, s.Batch)
 	gap, part := float64(batch)/s.Rate, s.Window-math.Floor(s.Window)
 	for v := r.ExpFloat64() * gap; v < to; v += r.ExpFloat64() * gap {
 		if w.opt.Marks == MarksPerEpoch && int(v) != marked {

@@ -233,7 +233,7 @@ func PoissonScene(in env.Instance, marks env.Marks) Scene {
 		With: func(in env.Instance) Scene { return PoissonScene(in, marks) },
 		Open: func(seed uint64, level env.Level, overrun bool) (env.World, error) {
 			return env.NewPoisson(in, seed, env.PoissonOptions{
-				Marks: marks, Overrun: overrun,
+				Marks: marks, Overrun: overrun, Sums: shareSums(in, marks, seed),
 				Items: level == env.LevelOnline, NoMean: level == env.LevelOnline, State: level == env.LevelObserved,
 			})
 		},
