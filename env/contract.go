@@ -140,6 +140,16 @@ type Learner[O Knowledge] interface {
 	Update(crawls []Crawled, next *O)
 }
 
+// HarvestsOnly is a learner that reads what its crawls earned, and never their items.
+// Worlds need not keep any for it.
+type HarvestsOnly interface{ HarvestsOnly() }
+
+// ItemKeeper is a world whose crawls bring back their items, unless nobody reads them.
+type ItemKeeper interface {
+	// DropItems has crawls bring back no items from now on.
+	DropItems()
+}
+
 // DynamicLearner is a learner for a program that crawls: sources come and go, and it keeps
 // the limits that it sees. A place beyond all others makes room for itself.
 type DynamicLearner interface {
@@ -204,6 +214,8 @@ type Agent struct {
 	report func(i int, it Item)                   // nil where late worth is not taken up
 
 	rescale func(i int, by float64) // nil where harvests stay what they were
+
+	harvestsOnly bool // update reads no items
 }
 
 // NewAgent returns the agent of a policy or a learner.
@@ -230,8 +242,13 @@ func newAgent[O Knowledge](at Level, p Policy[O], see func(*Observed) *O) Agent 
 	if r, ok := p.(Rescaler); ok {
 		a.rescale = r.Rescale
 	}
+	_, a.harvestsOnly = p.(HarvestsOnly)
 	return a
 }
+
+// ReadsItems reports whether the policy may look at the items of crawls: whether it
+// learns, and is not one that [HarvestsOnly] reads.
+func (a Agent) ReadsItems() bool { return a.update != nil && !a.harvestsOnly }
 
 // Level returns the level of knowledge of the policy.
 func (a Agent) Level() Level { return a.level }

@@ -52,6 +52,9 @@ func (in Instance) validPhases() ([]Phase, error) {
 	now := in
 	now.Changes = nil
 	phases := []Phase{{From: 0, Instance: now}}
+	if len(in.Changes) == 0 {
+		return phases, nil
+	}
 	place := make(map[string]int, len(in.Sources))
 	for i, s := range in.Sources {
 		place[s.Name] = i

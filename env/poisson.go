@@ -141,6 +141,9 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 	return w.crawled, nil
 }
 
+// DropItems implements [ItemKeeper].
+func (w *Poisson) DropItems() { w.opt.Items = false }
+
 // arrive moves the true state of all sources, if it is shown, on to the present epoch.
 func (w *Poisson) arrive() {
 	for i := range w.state {

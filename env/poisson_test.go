@@ -147,6 +147,29 @@ func againstItemsOneByOne(t *testing.T, in env.Instance) {
 	}
 }
 
+// Once items are dropped, crawls earn what they earned with them.
+func TestDropItems(t *testing.T) {
+	in := everyLaw()
+	o := env.PoissonOptions{Items: true, Marks: env.MarksPerItem, Overrun: true}
+	with, without := must(env.NewPoisson(in, 4, o)), must(env.NewPoisson(in, 4, o))
+	without.DropItems()
+	var items int
+	for n := range 60 {
+		crawl := []int{n % 4, 4 + n%3}
+		want := slices.Clone(must(with.Step(crawl)))
+		for k, got := range must(without.Step(crawl)) {
+			items += len(want[k].Items)
+			if got.Items != nil {
+				t.Fatalf("epoch %d: the crawl of source %d brings back %d items", n, got.Source, len(got.Items))
+			}
+			near(t, "interest", got.Interest, want[k].Interest, 1e-11)
+		}
+	}
+	if items == 0 {
+		t.Error("there were no items to drop")
+	}
+}
+
 // secondMoment returns E[(Σξ)²]/ξ̄² of the items of one arrival.
 func secondMoment(batch int, m env.Marks) float64 {
 	b := float64(max(1, batch))

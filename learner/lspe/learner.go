@@ -114,6 +114,9 @@ func (l *Learner) wake(i int32, epoch int) Waiting {
 	return l.standing(int(i), float64(l.src[i].Noise))
 }
 
+// HarvestsOnly implements env.HarvestsOnly.
+func (l *Learner) HarvestsOnly() {}
+
 // Update implements env.Learner: critic and actor of the sources that were
 // crawled, and the price.
 func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
