@@ -18,9 +18,12 @@ type ageIndex func(i, age int) float64
 // firstAge returns the first age at which the index reaches a level, but for
 // rounding; [index.Never] if there is none.
 func (f ageIndex) firstAge(i int, level float64) int {
-	level -= 1e-10 * math.Abs(level)
+	level -= tolerance(level)
 	return index.FirstAge(0, index.Never, func(age int) bool { return f(i, age) >= level })
 }
+
+// tolerance is by how much an index may miss a level by rounding.
+func tolerance(level float64) float64 { return 1e-10 * math.Abs(level) }
 
 // byAge is a policy that crawls by decreasing index, where the index is a
 // function of the age.
@@ -39,7 +42,8 @@ func (f ageIndex) firstAge(i int, level float64) int {
 type byAge struct {
 	sel   *Selector
 	index ageIndex
-	pack  bool // the crawls of an epoch are chosen by the selector's pack
+	first func(i int, level float64) int // the first age at which the index reaches a level
+	pack  bool                           // the crawls of an epoch are chosen by the selector's pack
 
 	awake []candidate
 	ring  *ring.Ring // nil where all sources are awake for ever
@@ -61,7 +65,7 @@ func NewByAge(t env.Terms, at func(i, age int) float64) env.Policy[env.Model] {
 func fewAreCrawled(t env.Terms) bool { return len(t.Costs) >= 128 && t.Round() >= 20 }
 
 func newByAge(t env.Terms, x ageIndex, sleep bool) *byAge {
-	p := &byAge{sel: NewSelector(t.Costs, t.Budget), index: x, floor: bottom}
+	p := &byAge{sel: NewSelector(t.Costs, t.Budget), index: x, first: x.firstAge, floor: bottom}
 	if sleep {
 		p.ring, p.floor = ring.New(len(t.Costs), int(min(4*t.Round(), 1<<22))), math.Inf(1)
 		p.want = int(1.5*float64(len(t.Costs))/t.Round()) + 16
@@ -113,7 +117,7 @@ func (p *byAge) sleep(o *env.Model) {
 		if c.key >= p.floor {
 			stay = append(stay, c)
 		} else if p.ring != nil {
-			if age := p.index.firstAge(int(c.id), p.floor); age != index.Never {
+			if age := p.first(int(c.id), p.floor); age != index.Never {
 				p.ring.Add(int(c.id), o.Last[c.id]+age)
 			}
 		}

@@ -2,12 +2,14 @@ package baselines
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/env/envtest"
 )
@@ -17,6 +19,23 @@ var ages = map[string]func(in env.Instance) ageIndex{
 	"whittle":    whittleAt,
 	"lagrangian": func(in env.Instance) ageIndex { return NewLagrangian(in).(*byAge).index },
 	"greedy":     func(in env.Instance) ageIndex { return NewGreedy(in).(*byAge).index },
+}
+
+// The first age at which the index of a curve reaches a level is that of a search.
+func TestWhittleFindsTheFirstAge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := envtest.DrawInstance(t, 1, 3, true, true)
+		in.Sources[0].Decay = math.Exp(rapid.Float64Range(-12, 3).Draw(t, "ln decay"))
+		in.Sources[0].Law = rapid.SampledFrom(env.Laws()).Draw(t, "law")
+		p := newWhittle(in, true)
+		for i := range in.Sources {
+			c := index.NewCurve(in.Sources[i])
+			level := c.Top / c.Cost * rapid.Float64Range(-.1, 1.1).Draw(t, "level")
+			if got, want := p.first(i, level), p.index.firstAge(i, level); got != want {
+				t.Fatalf("%+v: level %v is reached at age %d; by search %d", in.Sources[i], level, got, want)
+			}
+		}
+	})
 }
 
 // alike plays an instance of equal costs by both ways of ranking by age. others

@@ -103,11 +103,17 @@ func (p *byIndex[O]) Select(dst []int, o *O) []int {
 
 // whittleAt returns the exact Whittle index of source i at an age, in interest per
 // budget unit, or −Inf where it is below 0.
-func whittleAt(in env.Instance) ageIndex {
+func whittleAt(in env.Instance) ageIndex { return atCurves(curvesOf(in)) }
+
+func curvesOf(in env.Instance) []index.Curve {
 	curves := make([]index.Curve, len(in.Sources))
 	for i, s := range in.Sources {
 		curves[i] = index.NewCurve(s)
 	}
+	return curves
+}
+
+func atCurves(curves []index.Curve) ageIndex {
 	return func(i, age int) float64 {
 		c := &curves[i]
 		charge := c.Index(age)
@@ -118,18 +124,34 @@ func whittleAt(in env.Instance) ageIndex {
 	}
 }
 
+// newWhittle ranks by whittleAt. The first age at which the index reaches a level is
+// that of the curve, at a level of 0 or more.
+func newWhittle(in env.Instance, sleep bool) *byAge {
+	curves := curvesOf(in)
+	p := newByAge(in.Terms(), atCurves(curves), sleep)
+	search := p.first
+	p.first = func(i int, level float64) int {
+		if level <= 0 {
+			return search(i, level)
+		}
+		c := &curves[i]
+		return c.Age((level-tolerance(level))*c.Cost, 0, index.Never)
+	}
+	return p
+}
+
 // NewWhittle returns the exact Whittle index policy on the harvest curves, any
 // [index.Curve]: for the exponential law the policy of both papers'
 // deterministic experiments. A source whose index is below 0 is not crawled,
 // even if budget is left, since it is worth more to wait.
 func NewWhittle(in env.Instance) env.Policy[env.Model] {
-	return NewByAge(in.Terms(), whittleAt(in))
+	return newWhittle(in, fewAreCrawled(in.Terms()))
 }
 
 // NewWhittlePacked is NewWhittle with the crawls of an epoch packed into the budget,
 // which matters where costs differ.
 func NewWhittlePacked(in env.Instance) env.Policy[env.Model] {
-	p := newByAge(in.Terms(), whittleAt(in), fewAreCrawled(in.Terms()))
+	p := newWhittle(in, fewAreCrawled(in.Terms()))
 	p.pack = true
 	return p
 }

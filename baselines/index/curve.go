@@ -129,11 +129,55 @@ func (c *Curve) Age(charge float64, lo, hi int) int {
 	}
 	// Where the index is the ceiling to the last bit it does not rise further.
 	const far = min(1<<52, math.MaxInt/2)
-	age := FirstAge(lo, min(hi, far), func(age int) bool { return c.Index(age) >= charge })
+	reaches := func(age int) bool { return c.Index(age) >= charge }
+	age, near := min(hi, far), c.guess(charge)
+	switch {
+	case !(near > float64(lo) && near < float64(age)):
+		age = FirstAge(lo, age, reaches)
+	case reaches(int(near)):
+		age = firstAgeBelow(lo, int(near), reaches)
+	default:
+		age = FirstAge(int(near), age, reaches)
+	}
 	if age == far {
 		return Never
 	}
 	return age
+}
+
+// guess returns an age at or near which the index of the exponential law reaches a
+// charge, and NaN for other laws. With q = charge/(λξ̄/c), m = (1 − α)/c and z = 1 + mcs
+// that is where
+//
+//	1 − α^s(1 + s(1 − α)) = q,   (z/m) e^(−z/m) = e^(−1−u)   with   u = −ln(1 − q) + ln m + 1/m − 1
+//
+// on the branch W₋₁ of Lambert's function, of which Chatzigeorgiou (IEEE Communications
+// Letters 17(8), 2013) has the bounds √(2u) + ⅔u < z/m − 1 < √(2u) + u. Two steps of
+// Newton's method follow from the upper one.
+func (c *Curve) guess(charge float64) float64 {
+	if !c.plain {
+		return math.NaN()
+	}
+	m, rest := c.loss/c.Decay, -math.Log1p(-charge/c.scale)
+	u := rest + math.Log(m) + 1/m - 1
+	y := (m*(1+math.Sqrt(2*u)+u) - 1) / m
+	for range 2 { // y − ln(1 + my) = −ln(1 − q)
+		y -= (y - math.Log1p(m*y) - rest) / (1 - m/(1+m*y))
+	}
+	return math.Ceil(math.Min(y/c.Decay, c.Window))
+}
+
+// firstAgeBelow returns the least age above lo that reaches, from one that does. The
+// step from there is doubled, then halved.
+func firstAgeBelow(lo, hi int, reaches func(age int) bool) int {
+	for step := 1; hi-step > lo; step *= 2 {
+		if !reaches(hi - step) {
+			lo = hi - step
+			break
+		}
+		hi -= step
+	}
+	return halve(lo, hi, reaches)
 }
 
 // FirstAge returns the least age above lo that reaches, or hi if none below it
@@ -147,6 +191,12 @@ func FirstAge(lo, hi int, reaches func(age int) bool) int {
 		}
 		lo += step
 	}
+	return halve(lo, hi, reaches)
+}
+
+// halve returns the least age that reaches, above one that does not and up to one that
+// does.
+func halve(lo, hi int, reaches func(age int) bool) int {
 	for hi-lo > 1 {
 		if mid := lo + (hi-lo)/2; reaches(mid) {
 			hi = mid

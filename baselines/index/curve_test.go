@@ -103,6 +103,42 @@ func TestIndexByChords(t *testing.T) {
 	})
 }
 
+// Age is the least age whose index reaches a charge, whatever the orders of magnitude.
+func TestAgeIsTheLeast(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		power := func(name string, lo, hi float64) float64 {
+			return math.Exp(rapid.Float64Range(math.Log(lo), math.Log(hi)).Draw(t, name))
+		}
+		s := env.NewSource("", power("rate", 1e-4, 1e4), power("decay", 1e-7, 50), 1)
+		if rapid.Bool().Draw(t, "windowed") {
+			s.Window = power("window", .3, 1e4)
+		}
+		c := NewCurve(s)
+		charge := c.Top * power("charge", 1e-12, 1)
+		age := c.Age(charge, 1, Never)
+		if age == Never && c.Index(1<<45) >= charge || age != Never && c.Index(age) < charge {
+			t.Fatalf("%+v: charge %v is not reached at age %d", s, charge, age)
+		}
+		if age > 1 && age < Never && c.Index(age-1) >= charge {
+			t.Fatalf("%+v: charge %v is reached before age %d", s, charge, age)
+		}
+	})
+}
+
+// The ages that Newton's method finds are right but for one, so that few indices are
+// computed.
+func TestGuess(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := env.NewSource("", 1, math.Exp(rapid.Float64Range(-14, 2).Draw(t, "ln decay")), 1)
+		c := NewCurve(s)
+		charge := c.Top * rapid.Float64Range(1e-6, .999).Draw(t, "charge")
+		least := FirstAge(0, Never, func(age int) bool { return c.Index(age) >= charge })
+		if got := c.guess(charge); math.Abs(got-float64(least)) > 1+1e-6*float64(least) {
+			t.Fatalf("decay %v: charge %v is reached at age %d; the guess is %v", s.Decay, charge/c.Top, least, got)
+		}
+	})
+}
+
 // Under the mean dynamics a crawl earns the mean state.
 func TestMeanDynamics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
