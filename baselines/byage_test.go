@@ -27,10 +27,13 @@ func TestWhittleFindsTheFirstAge(t *testing.T) {
 		in := envtest.DrawInstance(t, 1, 3, true, true)
 		in.Sources[0].Decay = math.Exp(rapid.Float64Range(-12, 3).Draw(t, "ln decay"))
 		in.Sources[0].Law = rapid.SampledFrom(env.Laws()).Draw(t, "law")
+		if in.Sources[0].Unbounded() {
+			in.Sources[0].Window = math.Inf(1)
+		}
 		p := newWhittle(in, true)
 		for i := range in.Sources {
 			c := index.NewCurve(in.Sources[i])
-			level := c.Top / c.Cost * rapid.Float64Range(-.1, 1.1).Draw(t, "level")
+			level := min(c.Limit, c.Index(1000)) / c.Cost * rapid.Float64Range(-.1, 1.1).Draw(t, "level")
 			if got, want := p.first(i, level), p.index.firstAge(i, level); got != want {
 				t.Fatalf("%+v: level %v is reached at age %d; by search %d", in.Sources[i], level, got, want)
 			}

@@ -27,7 +27,7 @@ type RelaxedOptions struct {
 	Price float64 `toml:"price"`
 	// The step is b(k) = First/(1 + k/10), interest per budget unit squared: the
 	// steps sum to infinity, and their squares do not. First 0 stands for a tenth of
-	// the greatest H(1)/C, over the budget.
+	// the greatest |H(1)|/C, over the budget.
 	First float64 `toml:"first"`
 	// Exact crawls from the least age whose Whittle index reaches the price,
 	// which is the optimal threshold in whole epochs; (21) solves for a real
@@ -51,7 +51,7 @@ func NewRelaxedControl(in env.Instance, s RelaxedOptions) (env.Policy[env.Model]
 	if s.First == 0 {
 		for _, x := range in.Sources {
 			if env.Fits(x.Cost, in.Budget) {
-				s.First = math.Max(s.First, x.Harvest(1)/x.Cost)
+				s.First = math.Max(s.First, math.Abs(x.Harvest(1))/x.Cost)
 			}
 		}
 		s.First *= 0.1 / in.Budget

@@ -49,7 +49,7 @@ func ExampleNamed() {
 	// paper 4 2
 	// lognormal/50/7 50 2
 	// mixed/20/1 20 2
-	// unknown instance "pareto:9"; allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, wide, either with :LAW at its end, and the path of a .toml file; allowed laws are exponential, power, hump, window, batches and mixture
+	// unknown instance "pareto:9"; allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, wide, either with :LAW at its end, and the path of a .toml file; allowed laws are exponential, power, hump, delay, deadline, freshness, window, batches and mixture
 }
 
 func ExampleNewMean() {

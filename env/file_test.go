@@ -56,8 +56,8 @@ func TestInstanceFileErrors(t *testing.T) {
 
 		{without("name"), "f.toml: source 1 lacks a key; needed are name, rate, decay and interest"},
 		{without("interest"), "f.toml: source 1 lacks a key"},
-		{with("law = 'gamma'"), `law is "gamma"; allowed are exponential, power and hump`},
-		{with("shape = 2"), "shape is 2; it belongs to law power, and the law is exponential"},
+		{with("law = 'gamma'"), `law is "gamma"; allowed are exponential, power, hump, delay, deadline and freshness`},
+		{with("shape = 2"), "shape is 2; it belongs to law power or delay, and the law is exponential"},
 		{with("law = 'power'\nshape = 1"), "shape is 1; allowed is a finite number above 1"},
 		{with("batch = -1"), "batch is -1; allowed are 1 to 10000 items"},
 		{with("batch = 1.5"), `f.toml:7:9: key "source.batch"`},
@@ -120,6 +120,9 @@ func TestInstanceFileRoundTrip(t *testing.T) {
 			s.Cost = positive.Draw(t, "cost")
 			if s.Law = rapid.SampledFrom(append(env.Laws(), "")).Draw(t, "law"); s.Law == env.LawPower {
 				s.Shape = rapid.SampledFrom([]float64{0, 1.01, 1.5, 9}).Draw(t, "shape")
+			}
+			if s.Unbounded() {
+				s.Window = math.Inf(1)
 			}
 			s.Batch = rapid.IntRange(0, 50).Draw(t, "batch")
 			in.Sources = append(in.Sources, s)

@@ -14,6 +14,11 @@ const (
 	LawExponential Law = "exponential" // f(a) = e^(−ca), the law of the papers
 	LawPower       Law = "power"       // f(a) = (1 + ca)^(−k)
 	LawHump        Law = "hump"        // f(a) = ca·e^(1−ca): rises to 1 at age 1/c, then falls
+
+	// The laws of the objectives that are not of interest, see [Objective].
+	LawDelay     Law = "delay"     // f(a) = −(ca)^k: an item costs what it has waited
+	LawDeadline  Law = "deadline"  // f(a) = 1 until age 1/c, then 0
+	LawFreshness Law = "freshness" // f(a) = e^(−ca) of a page that changes at the rate c: the chance that it has not
 )
 
 // Laws returns the names of all laws of interest; the first is the default.
@@ -34,6 +39,8 @@ type law struct {
 	integral func(y, k float64) float64 // ∫₀^y f(v) dv, at y = +Inf too; H without units
 	horizon  func(k float64) float64    // y from which on f is less than negligible
 	bend     float64                    // y up to which f rises, so that H is convex; from there on f falls
+	ends     float64                    // y at which f falls to 0 for good; 0 for never
+	decays   bool                       // f is e^(−y), for which there are closed forms
 	shape    shape                      // what k may be
 }
 
@@ -56,6 +63,7 @@ var laws = [...]law{
 			return -math.Expm1(-y)
 		},
 		horizon: func(float64) float64 { return -math.Log(negligible) },
+		decays:  true,
 	},
 	{
 		name:  LawPower,
@@ -82,6 +90,32 @@ var laws = [...]law{
 		},
 		horizon: func(float64) float64 { return 6 - math.Log(negligible) }, // where y is below e⁵
 		bend:    1,
+	},
+	{
+		name:     LawDelay,
+		value:    func(y, k float64) float64 { return -math.Pow(y, k) },
+		integral: func(y, k float64) float64 { return -math.Pow(y, k+1) / (k + 1) },
+		horizon:  func(float64) float64 { return math.Inf(1) },
+		shape:    shape{usual: 1, above: 0},
+	},
+	{
+		name: LawDeadline,
+		value: func(y, _ float64) float64 {
+			if y < 1 {
+				return 1
+			}
+			return 0
+		},
+		integral: func(y, _ float64) float64 { return math.Min(y, 1) },
+		horizon:  func(float64) float64 { return 1 },
+		ends:     1,
+	},
+	{
+		name:     LawFreshness,
+		value:    func(y, _ float64) float64 { return math.Exp(-y) },
+		integral: func(y, _ float64) float64 { return -math.Expm1(-y) },
+		horizon:  func(float64) float64 { return -math.Log(negligible) },
+		decays:   true,
 	},
 }
 
@@ -151,8 +185,24 @@ func (l *law) k(s *Source) float64 {
 	return s.Shape
 }
 
-// Exponential reports whether the law of interest is that of the papers.
-func (s Source) Exponential() bool { return s.law() == &laws[0] }
+// Exponential reports whether f is e^(−ca), as under the law of the papers.
+func (s Source) Exponential() bool { return s.law().decays }
+
+// Unbounded reports whether an item costs ever more as it waits, without end, so that
+// Harvest falls to −∞ and no source is ever left alone for good.
+func (s Source) Unbounded() bool {
+	l := s.law()
+	return s.scale() > 0 && math.IsInf(l.integral(math.Inf(1), l.k(&s)), -1)
+}
+
+// Lifetime returns the age from which on an item is worth nothing because it was dropped
+// or its law ends; +Inf for never.
+func (s Source) Lifetime() float64 {
+	if l := s.law(); l.ends > 0 {
+		return math.Min(s.Window, l.ends/s.Decay)
+	}
+	return s.Window
+}
 
 // Bend returns the age up to which Harvest is convex and from which on it is
 // concave; 0 for the laws whose f never rises.
@@ -183,8 +233,10 @@ func (s *Source) validShape() error {
 	switch {
 	case l == nil:
 		return s.unknownLaw()
+	case s.Unbounded() && !math.IsInf(s.Window, 1):
+		return fmt.Errorf("window is %v; under the law %s no item is dropped, so allowed is inf", s.Window, l.name)
 	case s.Shape != 0 && l.shape.usual == 0:
-		return fmt.Errorf("shape is %v; it belongs to law %s, and the law is %s", s.Shape, enumerate(shaped(), "and"), l.name)
+		return fmt.Errorf("shape is %v; it belongs to law %s, and the law is %s", s.Shape, enumerate(shaped(), "or"), l.name)
 	case l.shape.usual != 0 && (!(l.k(s) > l.shape.above) || math.IsInf(s.Shape, 0)):
 		return fmt.Errorf("shape is %v; allowed is a finite number above %v", s.Shape, l.shape.above)
 	}

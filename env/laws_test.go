@@ -39,12 +39,15 @@ func TestTableOfLaws(t *testing.T) {
 				sum += quad.Fixed(s.HarvestRate, age, age+.25, 20, nil, 0)
 				envtest.Near(t, fmt.Sprintf("harvest at age %v", age+.25), s.Harvest(age+.25), sum, 1e-11)
 				now, next := s.HarvestRate(age), s.HarvestRate(age+.25)
-				if rises := age+.25 <= s.Bend(); rises && next <= now || age >= s.Bend() && next >= now {
+				if rises := age+.25 <= s.Bend(); rises && next <= now || age >= s.Bend() && next > now {
 					t.Errorf("f goes from %v at age %v to %v at %v; it bends at %v", now, age, next, age+.25, s.Bend())
 				}
 			}
-			if limit := s.Harvest(math.Inf(1)); !(limit > sum) || math.IsInf(limit, 1) {
-				t.Errorf("H(∞) is %v, and H(40) is %v", limit, sum)
+			if limit := s.Harvest(math.Inf(1)); s.Unbounded() != math.IsInf(limit, -1) || !s.Unbounded() && !(limit >= sum) || math.IsInf(limit, 1) {
+				t.Errorf("H(∞) is %v, and H(40) is %v; without bound is %v", limit, sum, s.Unbounded())
+			}
+			if end := s.Lifetime(); !math.IsInf(end, 1) && (s.HarvestRate(end) != 0 || s.HarvestRate(.99*end) == 0) {
+				t.Errorf("f does not end at age %v", end)
 			}
 		})
 	}
@@ -55,7 +58,7 @@ func TestTableOfLaws(t *testing.T) {
 func TestUnknownLaw(t *testing.T) {
 	s := env.NewSource("a", 1, 1, 1)
 	s.Law = "gauss"
-	want := `law is "gauss"; allowed are exponential, power and hump`
+	want := `law is "gauss"; allowed are exponential, power, hump, delay, deadline and freshness`
 	if err := s.Validate(); err == nil || err.Error() != want {
 		t.Errorf("error is %v; want %s", err, want)
 	}

@@ -28,16 +28,24 @@ func NewSource(name string, rate, decay, interest float64) Source {
 // scale returns λξ̄/c, interest.
 func (s *Source) scale() float64 { return s.Rate * s.Interest / s.Decay }
 
+// gathered returns λξ̄ ∫₀^age f(a) da, and 0 where nothing is published, at age +Inf too.
+func (s *Source) gathered(age float64) float64 {
+	if s.scale() == 0 {
+		return 0
+	}
+	return s.scale() * s.integral(age)
+}
+
 // Harvest returns H(age), the mean interest that a crawl brings back at any
 // real age, in epochs since the crawl before; items older than the window are
 // dropped. It is what all else follows from:
 //
 //	H(s) = λ ξ̄ ∫₀^min(s, M) f(a) da
 //
-// It rises with the age and is 0 at age 0. It is convex up to [Source.Bend] and
-// concave from there on.
+// It is 0 at age 0, convex up to [Source.Bend] and concave from there on. It rises with
+// the age, but where items cost what they have waited ([Source.Unbounded]) it falls.
 func (s Source) Harvest(age float64) float64 {
-	return s.scale() * s.integral(math.Min(age, s.Window))
+	return s.gathered(math.Min(age, s.Window))
 }
 
 // HarvestRate returns H′(age), the derivative of Harvest, interest per epoch:
@@ -81,7 +89,7 @@ func (s Source) MeanState(age int) float64 { return s.MeanStateAt(float64(age)) 
 
 // MeanStateAt is MeanState at any real age.
 func (s Source) MeanStateAt(age float64) float64 {
-	return s.scale() * s.integral(age) * s.windowShare()
+	return s.gathered(age) * s.windowShare()
 }
 
 // Gain returns u, the mean interest that a source gains in an epoch: MeanState
@@ -94,7 +102,7 @@ func (s Source) Gain() float64 { return s.MeanState(1) }
 // Ceiling returns u*, the limit of MeanState and of Harvest for a source that
 // is never crawled; u/(1 − α) for the exponential law.
 func (s Source) Ceiling() float64 {
-	return s.scale() * s.integral(math.Inf(1)) * s.windowShare()
+	return s.gathered(math.Inf(1)) * s.windowShare()
 }
 
 // Factor returns α = e^(−c), under the exponential law the share of interest

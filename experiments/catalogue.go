@@ -67,10 +67,14 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		return "it needs to see the true state, with knowledge observed"
 	case !fits:
 		return "it needs to see the items that crawls bring back, with knowledge online"
+	case (e.Learns || e.FirstLevel() == env.LevelOnline) && slices.ContainsFunc(sources, unseen):
+		return "it learns what a crawl is worth from what it brings, which no crawl shows under the objectives delay and freshness"
 	case e.Marks && s.Marks == "":
 		return "it needs to know the law by which single items are drawn, in world poisson"
 	case e.Small && len(sources) > smallest:
 		return fmt.Sprintf("it is for at most %d sources, not %d", smallest, len(sources))
+	case e.Small && slices.ContainsFunc(sources, env.Source.Unbounded):
+		return "it is for harvests with a limit, and under the objective delay they have none"
 	case e.Small && (!s.Mean || s.Seeded):
 		return "it is for the mean dynamics"
 	case e.NeedsBelief && s.Believed == nil:
@@ -80,6 +84,10 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 	}
 	return ""
 }
+
+// unseen reports whether a crawl does not show what it was worth: what was saved by it
+// is delay or time for which a copy is fresh.
+func unseen(s env.Source) bool { return s.Unbounded() || s.Law == env.LawFreshness }
 
 // smallest is the number of sources up to which the exact optimum is tried
 // unasked.

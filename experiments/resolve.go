@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -30,8 +31,12 @@ type Run struct {
 	Seed       uint64 `toml:"seed" json:"seed"`
 
 	Instance struct {
-		Name    string  `toml:"name" json:"name,omitempty"`       // paper, a family such as lognormal:N[:SEED], or a .toml file; none of a recording
-		Law     string  `toml:"law" json:"law,omitempty"`         // law of interest of all its sources, one of env.LawsAllowed; their own if empty
+		Name string `toml:"name" json:"name,omitempty"` // paper, a family such as lognormal:N[:SEED], or a .toml file; none of a recording
+		Law  string `toml:"law" json:"law,omitempty"`   // law of interest of all its sources, one of env.LawsAllowed; their own if empty
+		// Objective is what crawls are to bring about, as env.ParseObjective reads it, in
+		// place of the sources' laws of interest; an epoch counts as an hour. None if empty.
+		Objective string `toml:"objective" json:"objective,omitempty"`
+
 		Believe string  `toml:"believe" json:"believe,omitempty"` // an instance of the same sources, whose parameters all are given but the reference, "whittle"; none if empty
 		Budget  float64 `toml:"budget" json:"budget"`             // budget units per epoch; 0 for the instance's own, 1 of a recording
 	} `toml:"instance" json:"instance"`
@@ -275,6 +280,16 @@ func (e *Engine) scene(ctx context.Context, r Run, level env.Level) (*Scene, err
 			if err != nil {
 				return nil, &SettingError{err}
 			}
+			o, err := env.ParseObjective(r.Instance.Objective)
+			if err == nil && o.Law != "" && r.Instance.Law != "" {
+				err = fmt.Errorf("law is %q and objective %q; allowed is one of them, as an objective is a law", r.Instance.Law, r.Instance.Objective)
+			}
+			if err != nil {
+				return nil, &SettingError{err}
+			}
+			in = in.WithObjective(o, time.Hour)
+		} else if r.Instance.Objective != "" {
+			return nil, wrong("objective is %q; the items of a recording have a utility that decays, leave it out", r.Instance.Objective)
 		}
 		scene, err := r.World.Open(ctx, in, level)
 		if errors.Is(err, env.ErrBudget) {

@@ -33,7 +33,8 @@ const Never = math.MaxInt
 // of interest and window ([env.Source.Harvest]).
 type Curve struct {
 	env.Source
-	Top float64 // H(∞), interest
+	Top   float64 // H(∞), interest; −Inf where items cost ever more
+	Limit float64 // what the index tends to as the age grows: H(∞), or +Inf
 
 	scale float64 // λξ̄/c
 	loss  float64 // 1 − α
@@ -44,7 +45,10 @@ type Curve struct {
 // NewCurve returns the curve of a source.
 func NewCurve(s env.Source) Curve {
 	c := Curve{Source: s, Top: s.Harvest(math.Inf(1)), scale: s.Rate * s.Interest / s.Decay, loss: -math.Expm1(-s.Decay)}
-	c.plain, c.bend = s.Exponential(), s.Bend()
+	c.plain, c.bend, c.Window = s.Exponential(), s.Bend(), s.Lifetime()
+	if c.Limit = c.Top; s.Unbounded() {
+		c.Limit = math.Inf(1)
+	}
 	return c
 }
 
@@ -124,7 +128,7 @@ func (c *Curve) Age(charge float64, lo, hi int) int {
 	switch {
 	case lo == hi || c.Index(lo) >= charge:
 		return lo
-	case charge > c.Top:
+	case charge > c.Limit:
 		return hi
 	}
 	// Where the index is the ceiling to the last bit it does not rise further.
@@ -215,10 +219,11 @@ func frequency(age int) float64 {
 	return 1 / float64(age)
 }
 
-// Yield returns (H(s) − charge)/s, interest per epoch.
+// Yield returns (H(s) − charge)/s, interest per epoch. Of a source that is never crawled
+// it is 0, or −Inf where items cost ever more.
 func (c *Curve) Yield(age int, charge float64) float64 {
 	if age == Never {
-		return 0
+		return math.Min(0, c.Top)
 	}
 	return (c.At(age) - charge) / float64(age)
 }

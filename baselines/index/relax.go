@@ -2,6 +2,7 @@ package index
 
 import (
 	"math"
+	"slices"
 
 	"ephemera/env"
 )
@@ -69,7 +70,11 @@ func Relax(in env.Instance) Relaxed {
 			continue
 		}
 		full += s.Cost * frequency(r.Short[i])
-		most = math.Max(most, c.Top/s.Cost)
+		if c.Unbounded() {
+			most = math.Max(most, c.Index(1)/s.Cost) // for a start
+		} else {
+			most = math.Max(most, c.Limit/s.Cost)
+		}
 	}
 	lo, hi := 0.0, math.Nextafter(most, math.Inf(1)) // nothing is crawled at hi
 	atLo, atHi := full, 0.0                          // cost at the two prices
@@ -77,17 +82,28 @@ func Relax(in env.Instance) Relaxed {
 		hi, atHi = 0, full
 		copy(r.Long, r.Short)
 	}
+	plan := func(price float64) (cost float64) {
+		for i := range curves {
+			c := &curves[i]
+			ages[i] = c.Age(price*c.Cost, r.Short[i], r.Long[i])
+			cost += c.Cost * frequency(ages[i])
+		}
+		return cost
+	}
+	if hi > 0 && slices.ContainsFunc(in.Sources, env.Source.Unbounded) {
+		// No price is so high that nothing is crawled.
+		for atHi = plan(hi); atHi >= in.Budget*(1-1e-13); atHi = plan(hi) {
+			copy(r.Short, ages)
+			lo, atLo, hi = hi, atHi, 2*hi
+		}
+		copy(r.Long, ages)
+	}
 	for {
 		mid := lo + (hi-lo)/2
 		if mid <= lo || mid >= hi {
 			break
 		}
-		cost := 0.0
-		for i := range curves {
-			c := &curves[i]
-			ages[i] = c.Age(mid*c.Cost, r.Short[i], r.Long[i])
-			cost += c.Cost * frequency(ages[i])
-		}
+		cost := plan(mid)
 		// The rounding of the sum must not decide whether ½ + ½ is 1.
 		if cost >= in.Budget*(1-1e-13) {
 			copy(r.Short, ages)
@@ -108,10 +124,14 @@ func Relax(in env.Instance) Relaxed {
 		c := &curves[i]
 		charge := r.Price * c.Cost
 		// The dual value holds at any price and for the best of both ages.
-		r.Bound += math.Max(0, math.Max(c.Yield(r.Short[i], charge), c.Yield(r.Long[i], charge)))
+		r.Bound += math.Max(c.Yield(Never, 0), math.Max(c.Yield(r.Short[i], charge), c.Yield(r.Long[i], charge)))
 		r.Share[i] = w
 		r.Frequency[i] = w*frequency(r.Short[i]) + (1-w)*frequency(r.Long[i])
-		r.Reward += w*c.Yield(r.Short[i], 0) + (1-w)*c.Yield(r.Long[i], 0)
+		if r.Short[i] == Never { // and so is Long; the yield may be −Inf
+			r.Reward += c.Yield(r.Short[i], 0)
+		} else {
+			r.Reward += w*c.Yield(r.Short[i], 0) + (1-w)*c.Yield(r.Long[i], 0)
+		}
 		r.Cost += c.Cost * r.Frequency[i]
 	}
 	return r

@@ -104,7 +104,7 @@ func NewLagrange(s env.Source, price float64) Lagrange {
 	c := NewCurve(s)
 	l := Lagrange{curve: c, charge: price * s.Cost}
 	l.age = c.Age(l.charge, 1, Never)
-	l.beta = math.Max(0, c.Yield(l.age, l.charge))
+	l.beta = math.Max(c.Yield(Never, 0), c.Yield(l.age, l.charge))
 	return l
 }
 

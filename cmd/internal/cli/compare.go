@@ -55,6 +55,7 @@ func NewComparison(name, about, out string) *Comparison {
 	for _, x := range []struct{ name, key, usage string }{
 		{"instance", "instance.name", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file"},
 		{"law", "instance.law", "`law` of interest by age of all sources: " + env.LawsAllowed("or") + "; default their own"},
+		{"objective", "instance.objective", "`aim` in place of the sources' laws of interest: " + env.ObjectivesAllowed + "; an epoch counts as an hour"},
 		{"believe", "instance.believe", "`instance` of the same sources: all policies but whittle, the reference, are told its parameters in place of the true ones"},
 		{"budget", "instance.budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)"},
 		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise"},

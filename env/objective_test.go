@@ -1,0 +1,62 @@
+package env_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"ephemera/env"
+	"ephemera/env/envtest"
+)
+
+func TestParseObjective(t *testing.T) {
+	for _, text := range []string{"", "interest:4h0m0s", "delay", "delay:0.5", "delay:2", "deadline:24h0m0s", "freshness"} {
+		if o, err := env.ParseObjective(text); err != nil || o.String() != text {
+			t.Errorf("%q is read as %q, error %v", text, o, err)
+		}
+	}
+	for _, text := range []string{"interest", "interest:4", "interest:-1h", "delay:", "delay:0", "delay:x", "delay:nan", "deadline", "freshness:2", "speed"} {
+		_, err := env.ParseObjective(text)
+		if err == nil || !strings.Contains(err.Error(), `"`+text+`"; allowed are interest:HALF-LIFE such as interest:4h, delay, delay:K`) {
+			t.Errorf("%q: error is %v; want one that lists the objectives", text, err)
+		}
+	}
+}
+
+// The harvest curve under each objective is what waiting costs, integrated by hand: with
+// Λ items per epoch worth ξ each, that are found s epochs after the crawl before.
+func TestObjectives(t *testing.T) {
+	s := env.NewSource("a", 3, .123, 2)
+	s.Window, s.Batch = 7, 2
+	of := func(text string) env.Source {
+		o, err := env.ParseObjective(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := env.Instance{ID: "x", Sources: []env.Source{s}, Budget: 1}.WithObjective(o, 30*time.Minute)
+		if err := got.Validate(); err != nil || got.ID != "x/"+o.String() {
+			t.Errorf("%s: id %q, error %v", text, got.ID, err)
+		}
+		return got.Sources[0]
+	}
+	for _, age := range []float64{.5, 1, 3, 48, 60} {
+		c := math.Ln2 / 8 // 4 h are 8 epochs
+		envtest.Near(t, "interest", of("interest:4h").Harvest(age), 6/c*(1-math.Exp(-c*age)), 1e-12)
+		envtest.Near(t, "delay", of("delay").Harvest(age), -6*age*age/2, 1e-12)
+		envtest.Near(t, "delay:2", of("delay:2").Harvest(age), -6*age*age*age/3, 1e-12)
+		envtest.Near(t, "deadline", of("deadline:24h").Harvest(age), 6*math.Min(age, 48), 1e-12)
+		// Arrivals of two items change the page 1.5 times an epoch.
+		envtest.Near(t, "freshness", of("freshness").Harvest(age), 2/1.5*(1-math.Exp(-1.5*age)), 1e-12)
+	}
+	still := s
+	still.Rate = 0
+	if got := (env.Objective{Law: env.LawFreshness}).Of(still, time.Hour); got.Harvest(9) != 0 || got.Validate() != nil {
+		t.Errorf("a page that never changes brings %v, error %v", got.Harvest(9), got.Validate())
+	}
+	late := of("delay")
+	late.Window = 5
+	if err := late.Validate(); err == nil || !strings.Contains(err.Error(), "window is 5; under the law delay no item is dropped") {
+		t.Errorf("delay with a window: error is %v", err)
+	}
+}
