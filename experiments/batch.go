@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ephemera/experiments/files"
+	"ephemera/internal/files"
 	"ephemera/learner"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/env"
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
+	"ephemera/internal/files"
 	"ephemera/learner"
 )
 

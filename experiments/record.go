@@ -4,8 +4,8 @@ import (
 	"math"
 	"path/filepath"
 
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
+	"ephemera/internal/files"
 	"ephemera/learner"
 )
 

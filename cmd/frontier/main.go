@@ -36,7 +36,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"ephemera/cmd/internal/cli"
-	"ephemera/experiments/files"
+	"ephemera/internal/files"
 	"ephemera/live/frontier"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/store"

@@ -19,11 +19,12 @@ import (
 	"time"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/comparison"
 	"ephemera/env"
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/replay"
 	"ephemera/experiments/result"
+	"ephemera/internal/files"
 	"ephemera/learner"
 )
 
@@ -57,7 +58,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
 	f.Uint64Var(&q.Seed, "seed", 1, "`seed` of the learner's draws")
 	f.Count(&q.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
-	cli.DefineFormat(f, &format)
+	comparison.DefineFormat(f, &format)
 	f.StringVar(&out, "out", "", "`directory` of the page, the timetable and the state of the learner (default results/replay-LOG)")
 	operands, done, err := f.ParseAll(args, 1, stdout)
 	if done || err != nil {

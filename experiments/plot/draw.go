@@ -22,7 +22,7 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"ephemera/experiments/files"
+	"ephemera/internal/files"
 )
 
 // night makes an SVG file dark where its reader prefers that.

@@ -13,9 +13,9 @@ import (
 	"html/template"
 	"io/fs"
 
-	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
+	"ephemera/internal/files"
 )
 
 // Page is a report as data.

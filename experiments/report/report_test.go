@@ -17,9 +17,9 @@ import (
 
 	"ephemera/env/stream"
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/sweep"
+	"ephemera/internal/files"
 )
 
 // toy is a run of which all is known. The policy salmut learns nothing, and lspe

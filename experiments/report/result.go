@@ -18,10 +18,10 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/papers"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
+	"ephemera/internal/files"
 )
 
 // readResult makes the page of what train or bench kept.

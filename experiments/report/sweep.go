@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
 	"ephemera/experiments/sweep"
+	"ephemera/internal/files"
 )
 
 // readSweep makes the page of a sweep.

@@ -14,14 +14,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
 
-	"ephemera/experiments/files"
+	"ephemera/internal/files"
+	"ephemera/internal/plain"
 )
 
 // Format is a way to print.
@@ -164,7 +164,7 @@ func (t *Table) Write(w io.Writer, f Format) error {
 	for _, r := range t.Rows {
 		r = slices.Clone(r)
 		for i := range r {
-			if r[i] = Plain(r[i]); f == Markdown {
+			if r[i] = plain.Text(r[i]); f == Markdown {
 				r[i] = strings.ReplaceAll(r[i], "|", `\|`)
 			}
 		}
@@ -177,37 +177,6 @@ func (t *Table) Write(w io.Writer, f Format) error {
 	}
 	_, err := io.WriteString(w, padding.ReplaceAllString(b.String(), ""))
 	return err
-}
-
-// Plain returns a text as a terminal may show it: names of sources, instances and files
-// may hold what moves its cursor, sets its title or turns the direction of writing. What
-// does not print is written as Go writes it, such as \x1b.
-func Plain(text string) string {
-	if strings.IndexFunc(text, isOdd) < 0 && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if one := text[:size]; r == utf8.RuneError && size == 1 || isOdd(r) {
-			b.WriteString(strings.Trim(strconv.QuoteToASCII(one), `"`))
-		} else {
-			b.WriteString(one)
-		}
-		text = text[size:]
-	}
-	return b.String()
-}
-
-func isOdd(r rune) bool { return !unicode.IsPrint(r) && r != '\u00a0' }
-
-// PlainLines is Plain for a text of several lines.
-func PlainLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = Plain(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }
 
 // padding stands at the ends of lines.
@@ -256,7 +225,7 @@ func Print(w io.Writer, x Printed, f Format) error {
 	}
 	for _, n := range notes {
 		if n != "" {
-			fmt.Fprintf(&b, "\n%s\n", PlainLines(n))
+			fmt.Fprintf(&b, "\n%s\n", plain.Lines(n))
 		}
 	}
 	if d.More != nil {

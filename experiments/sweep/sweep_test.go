@@ -18,9 +18,9 @@ import (
 	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/configs"
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
+	"ephemera/internal/files"
 )
 
 // childEnv turns the test binary into a sweep process: directory and shard.

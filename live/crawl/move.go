@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"ephemera/env"
-	"ephemera/experiments/files"
+	"ephemera/internal/files"
 	"ephemera/learner"
 	"ephemera/live/feed"
 	"ephemera/live/store"

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/comparison"
 	"ephemera/experiments"
 	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
@@ -23,7 +24,7 @@ With -out a run that is done is kept, and the same command runs what is missing.
 
 // Run is the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c := cli.NewComparison("bench", about, "`directory` that is made for the runs and their results; with -preset papers for the drawn figures (default "+picturesDir+")")
+	c := comparison.New("bench", about, "`directory` that is made for the runs and their results; with -preset papers for the drawn figures (default "+picturesDir+")")
 	var preset, policies string
 	f := c.Flags
 	cli.Choice(f, &preset, "preset", "", "`name` of a fixed comparison: papers measures every figure that the papers print, judges it, and draws the figures of TCNS into -out", "papers")
@@ -94,7 +95,7 @@ const picturesDir = "results/papers"
 
 // reproduce runs -preset papers: it draws the figures, then measures and judges
 // what the papers print. With -out it keeps what each seed gave.
-func reproduce(ctx context.Context, c *cli.Comparison, clear func(), stdout, stderr io.Writer) error {
+func reproduce(ctx context.Context, c *comparison.Comparison, clear func(), stdout, stderr io.Writer) error {
 	if err := c.Flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format"); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func reproduce(ctx context.Context, c *cli.Comparison, clear func(), stdout, std
 		return err
 	}
 	if r == nil {
-		cli.SayShard(stderr, "bench", c.Batch.Shard)
+		comparison.SayShard(stderr, "bench", c.Batch.Shard)
 		return nil
 	}
 	if c.Batch.Dir != "" {

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"ephemera/experiments/result"
+	"ephemera/internal/plain"
 )
 
 // Exit statuses.
@@ -82,7 +82,7 @@ func GoOn(err error, dir string) error {
 // Line is the one line that tells of an error.
 func Line(name string, err error) string {
 	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
-	return result.Plain(name + ": " + strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " "))
+	return plain.Text(name + ": " + strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " "))
 }
 
 // Flags is the flag set of a command.
@@ -179,11 +179,6 @@ func Quote(words ...string) string {
 		}
 	}
 	return strings.Join(out, " ")
-}
-
-// DefineFormat adds the flag for how a command prints.
-func DefineFormat(f *Flags, to *result.Format) {
-	Choice(f, to, "format", result.Text, "`form` of the results on stdout: table, markdown, csv or json", result.Text, result.Markdown, result.CSV, result.JSON)
 }
 
 // Progress returns a function that shows how many of a total of things are done,

@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/comparison"
 	"ephemera/experiments"
 	"ephemera/experiments/configs"
 	"ephemera/experiments/result"
 	"ephemera/experiments/sweep"
+	"ephemera/internal/plain"
 )
 
 // Run is the command.
@@ -34,8 +36,8 @@ them. Called again, it runs what is missing.
 	})
 	f.StringVar(&b.Dir, "out", "results/NAME", "`directory` of the results")
 	f.BoolVar(&b.ReadOnly, "summarize", false, "summarize the runs that are done, and run nothing")
-	cli.DefineBatch(f, &b)
-	cli.DefineFormat(f, &format)
+	comparison.DefineBatch(f, &b)
+	comparison.DefineFormat(f, &format)
 	names, done, err := f.ParseAll(args, 1, stdout)
 	if done || err != nil {
 		return err
@@ -54,7 +56,7 @@ them. Called again, it runs what is missing.
 	}
 	if list {
 		for _, cell := range cfg.Cells {
-			fmt.Fprintln(stdout, result.Plain(cell.ID))
+			fmt.Fprintln(stdout, plain.Text(cell.ID))
 		}
 		_, err := fmt.Fprintf(stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), cfg.Seeds, len(cfg.Cells)*cfg.Seeds)
 		return err

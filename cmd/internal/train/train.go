@@ -13,10 +13,11 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/comparison"
 	"ephemera/env"
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
+	"ephemera/internal/files"
 	"ephemera/learner"
 )
 
@@ -30,7 +31,7 @@ var compared = []string{"learned", "whittle", "greedy", "myopic", "round-robin",
 
 // Run is the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c := cli.NewComparison("train", about, "`directory` that is made for the learner, the runs and their results")
+	c := comparison.New("train", about, "`directory` that is made for the learner, the runs and their results")
 	if done, err := c.Parse(args, stdout); done || err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ const shownSources = 12
 
 // tell writes the results of a run with its record, if -out names a directory, and
 // prints them.
-func tell(c *cli.Comparison, run *experiments.Job, rep *result.Report, first *experiments.Record, stdout io.Writer) error {
+func tell(c *comparison.Comparison, run *experiments.Job, rep *result.Report, first *experiments.Record, stdout io.Writer) error {
 	trainee := first.Trainee // as it ended
 	if trainee == nil {
 		saved, err := learner.Load(c.Batch.Dir)

@@ -1,4 +1,6 @@
-package cli
+// Package comparison is what train, bench and sweep share beyond flags: learners and
+// policies that are run in the same worlds under the same seeds, and how.
+package comparison
 
 import (
 	"cmp"
@@ -12,16 +14,17 @@ import (
 	"slices"
 	"strings"
 
+	"ephemera/cmd/internal/cli"
 	"ephemera/env"
 	"ephemera/experiments"
-	"ephemera/experiments/files"
 	"ephemera/experiments/result"
+	"ephemera/internal/files"
 )
 
 // Comparison is a call of train or bench: learners and policies in the same worlds
 // under the same seeds.
 type Comparison struct {
-	Flags  *Flags
+	Flags  *cli.Flags
 	Run    experiments.Run // of the flags, but for the learner
 	Format result.Format
 	Batch  experiments.Batch
@@ -47,10 +50,10 @@ type Contender struct {
 	Optional bool               // it is left out where it cannot be built
 }
 
-// NewComparison returns a call of a command with the flags that all have; out says
+// New returns a call of a command with the flags that all have; out says
 // what they keep.
-func NewComparison(name, about, out string) *Comparison {
-	f := NewFlags(name, about)
+func New(name, about, out string) *Comparison {
+	f := cli.NewFlags(name, about)
 	c := &Comparison{Flags: f, Run: experiments.NewRun(), Seeds: 1, settings: map[string]any{}}
 	for _, x := range []struct{ name, key, usage string }{
 		{"instance", "instance.name", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file"},
@@ -78,7 +81,7 @@ func NewComparison(name, about, out string) *Comparison {
 		learners = append(learners, x.Name+" ("+x.About+")")
 	}
 	f.StringVar(&c.algorithm, "algorithm", "", "`name` of the learner: "+strings.Join(learners, ", ")+"; by default the first that works with the level of knowledge")
-	Choice(f, &c.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", env.LevelModel, env.LevelObserved, env.LevelOnline)
+	cli.Choice(f, &c.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", env.LevelModel, env.LevelObserved, env.LevelOnline)
 	f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || key == "" {
@@ -100,13 +103,13 @@ func (c *Comparison) Parse(args []string, stdout io.Writer) (done bool, err erro
 		return done, err
 	}
 	if c.Batch.Dir == "" && !c.Batch.Shard.IsAll() {
-		return false, Usagef("-shard needs -out, where all shards keep their runs")
+		return false, cli.Usagef("-shard needs -out, where all shards keep their runs")
 	}
 	if c.Instances == nil {
 		c.Instances = []string{c.Run.Instance.Name}
 	}
 	if c.learner, err = experiments.FindLearner(c.algorithm, c.knowledge); err != nil {
-		return false, Usagef("-algorithm: %w", err)
+		return false, cli.Usagef("-algorithm: %w", err)
 	}
 	c.Level = cmp.Or(c.knowledge, c.learner.FirstLevel())
 	return false, nil
@@ -167,7 +170,7 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 		} else if e, err = experiments.Find(name); err != nil && strings.HasPrefix(name, experiments.SavedPrefix) {
 			return nil, err
 		} else if err != nil {
-			return nil, Usagef("-policies: %w, learning, learned and file:DIR", err)
+			return nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
 		}
 		x.Learns = e.Learns
 		run := c.of(e.Name)
@@ -195,7 +198,7 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 	for key := range c.settings {
 		if !slices.Contains(has, key) {
 			slices.Sort(has)
-			return nil, Usagef("none of the compared policies has the setting %q; allowed are %s", key, strings.Join(slices.Compact(has), ", "))
+			return nil, cli.Usagef("none of the compared policies has the setting %q; allowed are %s", key, strings.Join(slices.Compact(has), ", "))
 		}
 	}
 	return chosen, nil
@@ -218,7 +221,7 @@ func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr
 	}
 	out, err := c.Engine.PerformAll(ctx, jobs, c.Batch)
 	if err != nil {
-		return nil, nil, GoOn(err, c.Batch.Dir)
+		return nil, nil, cli.GoOn(err, c.Batch.Dir)
 	}
 	each := len(c.Instances) * c.Seeds
 	c.runs = map[string][]string{}
@@ -251,7 +254,7 @@ func (c *Comparison) KeepCommand() error {
 		return nil
 	}
 	c.Batch.Timing = filepath.Join(c.Batch.Dir, "timing.json")
-	command := "go run ./cmd/" + c.Flags.Name() + " " + Quote(c.args...) + "\n"
+	command := "go run ./cmd/" + c.Flags.Name() + " " + cli.Quote(c.args...) + "\n"
 	if err := files.Put(filepath.Join(c.Batch.Dir, "command.txt"), []byte(command)); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
@@ -282,14 +285,14 @@ func (c *Comparison) Tell(r *result.Report, kept map[string]result.Printed, stdo
 // called.
 func WrongSetting(err error) error {
 	if errors.As(err, new(*experiments.SettingError)) {
-		return Usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	return err
 }
 
 // DefineBatch adds the flags that say how runs are performed.
-func DefineBatch(f *Flags, b *experiments.Batch) {
-	f.Count(&b.Workers, "workers", Cores, 1, "`count` of runs at once; the results do not depend on it")
+func DefineBatch(f *cli.Flags, b *experiments.Batch) {
+	f.Count(&b.Workers, "workers", cli.Cores, 1, "`count` of runs at once; the results do not depend on it")
 	f.Func("shard", "`I/N`: with -out, perform only every N-th run, beginning with number I, which is 0 to N-1", func(text string) (err error) {
 		b.Shard, err = experiments.ParseShard(text)
 		return err
@@ -299,4 +302,9 @@ func DefineBatch(f *Flags, b *experiments.Batch) {
 // SayShard says that a shard is done while others are not.
 func SayShard(stderr io.Writer, name string, s experiments.Shard) {
 	fmt.Fprintf(stderr, "%s: shard %d/%d is done; the others have runs left\n", name, s.Index, s.Count)
+}
+
+// DefineFormat adds the flag for how a command prints.
+func DefineFormat(f *cli.Flags, to *result.Format) {
+	cli.Choice(f, to, "format", result.Text, "`form` of the results on stdout: table, markdown, csv or json", result.Text, result.Markdown, result.CSV, result.JSON)
 }

@@ -1,0 +1,40 @@
+// Package plain shows texts of others on a terminal.
+package plain
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns a text as a terminal may show it: names of sources, instances and files
+// may hold what moves its cursor, sets its title or turns the direction of writing. What
+// does not print is written as Go writes it, such as \x1b.
+func Text(text string) string {
+	if strings.IndexFunc(text, isOdd) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if one := text[:size]; r == utf8.RuneError && size == 1 || isOdd(r) {
+			b.WriteString(strings.Trim(strconv.QuoteToASCII(one), `"`))
+		} else {
+			b.WriteString(one)
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+func isOdd(r rune) bool { return !unicode.IsPrint(r) && r != '\u00a0' }
+
+// Lines is Text for a text of several lines.
+func Lines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = Text(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
