@@ -25,6 +25,9 @@ type Entry struct {
 	NeedsBelief       bool // it is the reference with other parameters, and needs some
 	NeedsUnequalCosts bool // another policy does the same where all crawls cost the same
 
+	// Sees is what it looks at where that is less than its level shows; see Track.
+	Sees Track
+
 	// Settings returns a pointer to the settings at that level, filled with
 	// the defaults. Its toml tags name the keys. nil where there are none.
 	Settings func(level env.Level) any
@@ -50,6 +53,33 @@ func (e *Entry) FirstLevel() env.Level {
 		return env.LevelModel
 	}
 	return e.Levels[0]
+}
+
+// Track is what policies see of the world. Those of one track can be compared fairly.
+type Track string
+
+// The tracks, from the one that sees most. In the last three nothing is known beforehand
+// but names, costs and the budget.
+const (
+	TrackParameters Track = "parameters" // rates, decay and interest of the sources
+	TrackState      Track = "state"      // what waits at each source before a crawl, besides
+	TrackItems      Track = "items"      // the items that crawls bring back, each with its age and interest
+	TrackHarvest    Track = "harvest"    // what each crawl brings in all, and the age of its source
+	TrackBit        Track = "bit"        // whether a crawl brought anything
+	TrackAge        Track = "age"        // how long ago each source was crawled
+)
+
+// Track returns what it sees at a level of knowledge.
+func (e *Entry) Track(level env.Level) Track {
+	switch {
+	case e.Sees != "":
+		return e.Sees
+	case level == env.LevelObserved && slices.Contains(e.Levels, level):
+		return TrackState
+	case level == env.LevelOnline && slices.Contains(e.Levels, level):
+		return TrackItems
+	}
+	return TrackParameters
 }
 
 // overruns reports whether crawls of a run with these settings may cost more
@@ -131,9 +161,9 @@ func byLevel(model, observed Constructor) Constructor {
 // practice are the two entries of a scheduler of today under the budget. What
 // is due is crawled by hours overdue, or, relative, by multiples of the
 // interval.
-func practice(name, about string, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online]) (both []Entry) {
+func practice(name, about string, sees Track, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online]) (both []Entry) {
 	for i, suffix := range []string{"", "-relative"} {
-		e := Entry{Name: name + suffix, About: about, Levels: onlyOnline}
+		e := Entry{Name: name + suffix, About: about, Levels: onlyOnline, Sees: sees}
 		both = append(both, tuned(e, baselines.Practice{Relative: i == 1}, func(k Inputs, s *baselines.Practice) (env.Policy[env.Online], error) {
 			return build(k.Terms, *s), nil
 		}))
@@ -217,22 +247,22 @@ var policies = slices.Concat([]Entry{
 		forecast.CertaintySettings(), func(k Inputs, s *forecast.Settings) (env.Policy[env.Online], error) {
 			return forecast.New(k.Terms, s)
 		}),
-	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages"},
+	tuned(Entry{Name: "q-whittle", About: "Whittle-index Q-learning on the ages", Sees: TrackHarvest},
 		baselines.DefaultQWhittle(), func(k Inputs, s *baselines.QWhittle) (env.Policy[env.Online], error) {
 			return baselines.NewQWhittle(k.Terms, *s, k.Rand)
 		}),
-	tuned(Entry{Name: "salmut", About: "structure-aware learning of thresholds"},
+	tuned(Entry{Name: "salmut", About: "structure-aware learning of thresholds", Sees: TrackHarvest},
 		baselines.DefaultSalmut(), func(k Inputs, s *baselines.Salmut) (env.Policy[env.Online], error) {
 			return baselines.NewSalmut(k.Terms, *s, k.Rand)
 		}),
 },
-	practice("miniflux", "intervals as Miniflux sets them by entry frequency", baselines.NewEntryFrequency),
-	practice("commafeed", "intervals as CommaFeed sets them", baselines.NewCommaFeed),
-	practice("freshrss", "an interval of 60 minutes, as FreshRSS has, and Miniflux by default", baselines.NewFixedInterval)[:1], // all have one interval: relative is the same
-	practice("nutch", "intervals as Apache Nutch sets them", baselines.NewNutch),
-	practice("stormcrawler", "intervals as Apache StormCrawler sets them", baselines.NewStormCrawler),
+	practice("miniflux", "intervals as Miniflux sets them by entry frequency", TrackItems, baselines.NewEntryFrequency),
+	practice("commafeed", "intervals as CommaFeed sets them", TrackItems, baselines.NewCommaFeed),
+	practice("freshrss", "an interval of 60 minutes, as FreshRSS has, and Miniflux by default", TrackAge, baselines.NewFixedInterval)[:1], // all have one interval: relative is the same
+	practice("nutch", "intervals as Apache Nutch sets them", TrackBit, baselines.NewNutch),
+	practice("stormcrawler", "intervals as Apache StormCrawler sets them", TrackBit, baselines.NewStormCrawler),
 	[]Entry{
-		{Name: "round-robin", About: "the source that has waited longest",
+		{Name: "round-robin", About: "the source that has waited longest", Sees: TrackAge,
 			New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
 		{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
 	})

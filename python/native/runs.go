@@ -117,7 +117,11 @@ func curve(what string, columns int, name string, n Numbers) error {
 // catalogue returns the learners and policies.
 func catalogue() (all []map[string]any) {
 	for _, e := range experiments.Catalogue() {
-		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns, "levels": e.Levels})
+		tracks := map[env.Level]experiments.Track{e.FirstLevel(): e.Track(e.FirstLevel())}
+		for _, level := range e.Levels {
+			tracks[level] = e.Track(level)
+		}
+		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns, "levels": e.Levels, "tracks": tracks})
 	}
 	return all
 }

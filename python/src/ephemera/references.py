@@ -122,6 +122,8 @@ class Entry:
     learns: bool
     levels: list[str]
     """Levels of knowledge at which it differs."""
+    tracks: dict[str, str]
+    """What it sees at each of them, as :data:`ephemera.TRACKS` has it."""
 
 
 def catalogue() -> list[Entry]:
