@@ -14,6 +14,7 @@ import (
 	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
 )
 
 // anySeed in the name of an instance stands for the seed.
@@ -112,6 +113,14 @@ func curve(what string, columns int, name string, n Numbers) error {
 		n[k] = curves[what](in.Sources[k%columns], v)
 	}
 	return nil
+}
+
+// means estimates the mean of each of some samples, which have one value per seed.
+func means(samples [][]float64) (all []stats.Estimate) {
+	for _, x := range samples {
+		all = append(all, stats.EstimateMean(x))
+	}
+	return all
 }
 
 // catalogue returns the learners and policies.

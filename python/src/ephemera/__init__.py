@@ -7,6 +7,7 @@ from .crawler import Belief, Crawler
 from .envs import CrawlEnv, CrawlVectorEnv
 from .instance import Instance, InstanceLike, Source
 from .policies import Crawls, Learner, Policy, View, sources
+from .protocol import Benchmark, benchmark, benchmark_run
 from .references import (
     Relaxed,
     bound,
@@ -21,14 +22,18 @@ from .references import (
 )
 from .results import Results, load
 from .runs import Agent, Comparison, Outcome, Run, compare, gym_policy, run, whittle
-from .tasks import TASKS, register, task
+from .tasks import TASKS, TRACKS, register, task
+from .world import TEST_SEEDS
 
 __version__ = "0.2.0"
 
 __all__ = [
     "TASKS",
+    "TEST_SEEDS",
+    "TRACKS",
     "Agent",
     "Belief",
+    "Benchmark",
     "Comparison",
     "CrawlEnv",
     "CrawlVectorEnv",
@@ -46,6 +51,8 @@ __all__ = [
     "Source",
     "View",
     "__version__",
+    "benchmark",
+    "benchmark_run",
     "bound",
     "catalogue",
     "compare",

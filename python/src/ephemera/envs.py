@@ -8,6 +8,7 @@ import json
 import math
 import operator
 import sys
+import warnings
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Unpack
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from . import _library
 from .batch import earned, steps_of
 from .instance import InstanceLike
-from .world import World, known, seed_of, spec
+from .world import TEST_SEEDS, World, known, seed_of, spec
 
 Observation: TypeAlias = "NDArray[np.floating[Any]] | dict[str, NDArray[np.floating[Any]]]"
 
@@ -132,6 +133,7 @@ class _Worlds(_library.Handle):
             "limit": 0 if steps in (None, -1) else operator.index(steps), "scaled": bool(form["scaled"]),
             "truncate": form["overspend"] == "truncate", "autoreset": autoreset, "threads": operator.index(threads),
         }  # fmt: skip
+        self.tests = run is not None  # of a policy, by whom the seeds were chosen for it
         if run is not None:
             steps, evaluation = run
             settings |= {"account": True, "limit": steps, "evaluation": evaluation}
@@ -279,11 +281,18 @@ def _options(options: dict[str, Any] | None, *allowed: str) -> None:
             )
 
 
-def _seeds(seeds: Sequence[int | None], worlds: int, rng: np.random.Generator) -> list[int]:
+def _seeds(seeds: Sequence[int | None], w: _Worlds, rng: np.random.Generator) -> list[int]:
     """Return a seed for each world; those that are None are drawn."""
+    worlds = w.worlds
     if len(seeds) != worlds:
         raise ValueError(f"there are {len(seeds)} seeds for {worlds} worlds")
-    return [int(rng.integers(0, 2**63)) if s is None else seed_of(s) for s in seeds]
+    of = [int(rng.integers(0, 2**63)) if s is None else seed_of(s) for s in seeds]
+    if not w.tests and (tested := [s for s in of if s in TEST_SEEDS]):
+        warnings.warn(
+            f"seed {tested[0]} is one of ephemera.TEST_SEEDS, under which policies are tested; train under others",
+            stacklevel=3,
+        )
+    return of
 
 
 def _binary(action: Any, shape: tuple[int, ...]) -> NDArray[np.int8]:
@@ -421,7 +430,7 @@ class CrawlEnv(gym.Env[Any, Any]):
         w = self._w
         with w._turn():
             again = seed is None and w.started
-            row = w.reset(None, None if again else _seeds([seed], 1, self.np_random))
+            row = w.reset(None, None if again else _seeds([seed], w, self.np_random))
             self._past.clear()
             return self._seen(row), {**self._told(row), **{k: v.item() for k, v in w.references(row).items()}}
 
@@ -553,7 +562,7 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
             seed = range(int(seed), int(seed) + k)
         with w._turn():
             again = w.started and all(s is None for s in seed)
-            row = w.reset(mask, None if again else _seeds(seed, k, self.np_random))
+            row = w.reset(mask, None if again else _seeds(seed, w, self.np_random))
             told = w.references(row)
             return self._seen(row), {**self._told(row), **told, **{f"_{name}": self._all for name in told}}
 

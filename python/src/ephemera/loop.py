@@ -49,7 +49,11 @@ def choose(env: CrawlEnv, chosen: ArrayLike) -> tuple[Any, ...]:
 class Stage(CrawlEnv):
     """The world of a run, of which the Go code keeps the account."""
 
-    def __init__(self, instance: InstanceLike, steps: int, evaluation: int, **keywords: Unpack[Form]) -> None:
+    def __init__(
+        self, instance: InstanceLike, steps: int, evaluation: int, track: str | None = None, **keywords: Unpack[Form]
+    ) -> None:
+        """Set the world up; on a track a policy sees no more than that."""
+        self._track = track
         self._build(_Worlds(1, instance, False, run=(steps, evaluation), **keywords))
 
     def ask(self, what: str, *arguments: Any) -> Any:
@@ -62,7 +66,8 @@ class Stage(CrawlEnv):
         seen, _ = self.reset(seed=seed)
         if begin := getattr(policy, "begin", None):
             terms = {k.lower(): v for k, v in self.ask("terms").items()}
-            begin({**terms, "epochs": self.ask("limit"), "seed": seed, "knowledge": level})
+            own = seed if self._track is None else seed % 1_000_003  # not that of the world
+            begin({**terms, "epochs": self.ask("limit"), "seed": own, "knowledge": level})
         over = False
         if isinstance(policy, Gym):
             while not over:
@@ -80,11 +85,14 @@ class Stage(CrawlEnv):
             seen, _, _, over, info = choose(self, select(now))
             epoch += 1
             before, now = now, view(epoch)
-            if update is not None:
+            if update is not None and self._track != "age":
                 items = info.get("items")
                 source = np.flatnonzero(info["crawled"]) if items is None else np.array([c[0] for c in items], np.int64)
                 found = None if items is None else [c[2] for c in items]
-                update(Crawls(source, info["interest"][source], before.age[source], found), now)
+                interest = info["interest"][source]
+                if self._track == "bit":
+                    interest = (interest > 0).astype(np.float64)
+                update(Crawls(source, interest, before.age[source], found), now)
 
     def record(self, make: Callable[[], Any], name: str, seed: int, level: str) -> tuple[dict[str, Any], bool]:
         """Return the record of a policy under a seed, as the loop of Go makes them, and whether it learned.

@@ -24,7 +24,7 @@ from .instance import InstanceLike
 from .loop import RAW, Gym, Stage
 from .policies import View
 from .references import Entry, catalogue
-from .world import World, seed_of, spec
+from .world import TEST_SEEDS, World, seed_of, spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +69,8 @@ def gym_policy(model: Any, **form: Any) -> Callable[[], Any]:
 
 
 @dataclass(frozen=True)
-class _Player:
-    """A policy of a comparison."""
+class Player:
+    """A policy that is played."""
 
     row: str
     make: Callable[[], Any] | None
@@ -86,16 +86,17 @@ class _Player:
         return next((e for e in catalogue() if self.make is None and e.name == self.settings["name"]), None)
 
 
-def _player(name: str | None, p: PolicyLike) -> _Player:
+def player(name: str | None, p: PolicyLike) -> Player:
+    """Return how a policy is played, under that name or its own."""
     if isinstance(p, str):
-        return _Player(name or p, None, {"name": p})
+        return Player(name or p, None, {"name": p})
     if isinstance(p, tuple) and len(p) == 2:
-        return _Player(name or p[0], None, {"name": p[0], "settings": dict(p[1])})
+        return Player(name or p[0], None, {"name": p[0], "settings": dict(p[1])})
     own = str(name or getattr(p, "name", None) or getattr(p, "__name__", None) or type(p).__name__)
     if isinstance(p, type):
-        return _Player(own, p, {})
+        return Player(own, p, {})
     if isinstance(p, Agent):
-        return _Player(own, lambda: p, {}, (
+        return Player(own, lambda: p, {}, (
             f"{own} is one agent, which would carry what it learned from seed to seed; give what makes one for each: "
             f"a class, or lambda: {type(p).__name__}(…)"
         ))  # fmt: skip
@@ -103,8 +104,8 @@ def _player(name: str | None, p: PolicyLike) -> _Player:
         try:
             inspect.signature(p).bind()
         except TypeError:  # it takes a view
-            return _Player(own, lambda: p, {})
-        return _Player(own, p, {})  # type: ignore[arg-type]
+            return Player(own, lambda: p, {})
+        return Player(own, p, {})  # type: ignore[arg-type]
     raise TypeError(f"{p!r} is no policy; allowed are a name, (name, settings), a function and what makes an Agent")
 
 
@@ -124,7 +125,7 @@ class _Scene:
         self.evaluation = evaluation
         self.named = spec(instance, **world)
 
-    def records(self, players: Sequence[_Player], workers: int = 0) -> list[tuple[list[dict[str, Any]], bool]]:
+    def records(self, players: Sequence[Player], workers: int = 0) -> list[tuple[list[dict[str, Any]], bool]]:
         """Perform runs; of each player the records by seed, and whether it learned."""
         if not 1 <= self.seeds <= _SEEDS:
             raise ValueError(f"there are {self.seeds} seeds; allowed are 1 to {_SEEDS}")
@@ -144,7 +145,7 @@ class _Scene:
             for p in players
         ]
 
-    def levels(self, players: Sequence[_Player]) -> str:
+    def levels(self, players: Sequence[Player]) -> str:
         """Return the levels of knowledge at which policies are played."""
         of = [self.level] if self.level else [p.entry.levels[0] if p.entry else "model" for p in players]
         return "+".join(dict.fromkeys(of))
@@ -222,7 +223,7 @@ def run(
             ``knowledge`` a policy of the catalogue has the first of its levels, and one of Python ``model``.
     """
     scene = _Scene(instance, steps, seed, 1, operator.index(evaluation or 0), world)
-    (((record,), learns),) = scene.records([_player(None, policy)])
+    (((record,), learns),) = scene.records([player(None, policy)])
     curve = np.array([(c["epoch"], c["reward"], c["crawls"]) for c in record["curve"]], np.float64).reshape(-1, 3)
     return Run(_outcome(record["learning"]), _outcome(record["learned"]) if learns else None, curve)
 
@@ -267,16 +268,20 @@ class Comparison:
             scores.setdefault(r["policy"], []).append(r.get("of_whittle", math.nan))
         return {name: np.array(shares)[:, None] for name, shares in scores.items()}
 
-    def save(self, directory: str | os.PathLike[str]) -> None:
+    def save(self, directory: str | os.PathLike[str], files: Mapping[str, list[str]] | None = None) -> None:
         """Write what ``bench -out`` does into a directory, for :func:`ephemera.load` and the command ``report``.
 
         That is result.json, result.txt, runs.csv, curves.csv, and a file of each run, which runs.json lists.
+
+        Args:
+            directory: that is made if it is missing.
+            files: names of the files of runs, by policy, where they are in its directory ``runs`` already.
         """
         d = Path(directory)
         (d / "runs").mkdir(parents=True, exist_ok=True)
-        names: dict[str, list[str]] = {}
+        names = dict(files or {})
         for policy, records in self.records.items():
-            for r in records:
+            for r in records if files is None else []:
                 run = {**r["run"], "seed": 0}
                 names.setdefault(policy, []).append(f"{_digest([policy, run])}-{r['run']['seed']}")
                 (d / "runs" / f"{names[policy][-1]}.json").write_text(json.dumps(r) + "\n", encoding="utf-8")
@@ -300,7 +305,7 @@ def compare(
     instance: InstanceLike = "paper",
     steps: int | None = 10_000,
     seeds: int = 20,
-    seed: int = 1,
+    seed: int = TEST_SEEDS[0],
     *,
     workers: int | None = None,
     **world: Unpack[World],
@@ -314,7 +319,7 @@ def compare(
         instance: of n sources.
         steps: epochs of each run; None for all of a recording.
         seeds: how many.
-        seed: the first.
+        seed: the first; by default those of :data:`ephemera.TEST_SEEDS`, under which nobody trains.
         workers: runs at a time of policies of the catalogue; None for one per processor.
         world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them. Without
             ``knowledge`` each policy of the catalogue has the first of its levels, and those of Python
@@ -323,18 +328,23 @@ def compare(
     pairs: list[tuple[str | None, PolicyLike]] = (
         list(policies.items()) if isinstance(policies, Mapping) else [(None, p) for p in policies]
     )
-    players = [_player(name, p) for name, p in pairs]
+    players = [player(name, p) for name, p in pairs]
     names = [p.row for p in players]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"the policies are {names}; needed is one at least, each with a name of its own")
     scene = _Scene(instance, steps, seed, seeds, 0, world)
     records = scene.records(players, operator.index(workers or 0))
-    contenders = [
-        {"name": p.row, "learns": learns, "records": r} for p, (r, learns) in zip(players, records, strict=True)
-    ]
-    a = _library.ask(0, "compare", contenders, scene.levels(players), seeds, seed)
-    by_name = {p.row: r for p, (r, _) in zip(players, records, strict=True)}
-    return Comparison(a["report"], a["table"], a["runs"], a["curves"], by_name)
+    of = [(p.row, learns, r) for p, (r, learns) in zip(players, records, strict=True)]
+    return compared(of, scene.levels(players), seeds, seed)
+
+
+def compared(
+    policies: Sequence[tuple[str, bool, list[dict[str, Any]]]], levels: str, seeds: int, first: int
+) -> Comparison:
+    """Return the comparison of policies, each by its name, whether it learns, and its records by seed."""
+    contenders = [{"name": name, "learns": learns, "records": r} for name, learns, r in policies]
+    a = _library.ask(0, "compare", contenders, levels, seeds, first)
+    return Comparison(a["report"], a["table"], a["runs"], a["curves"], {name: r for name, _, r in policies})
 
 
 def whittle(

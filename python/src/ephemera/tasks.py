@@ -24,6 +24,19 @@ for _world in TASKS.values():
     _world.setdefault("knowledge", "online")
 
 
+TRACKS: dict[str, str] = {
+    "parameters": "model",
+    "state": "observed",
+    "items": "online",
+    "harvest": "online",
+    "bit": "online",
+    "age": "online",
+}
+"""Tracks, by what a policy sees, with the level of knowledge of their tasks: the parameters of the sources; the true
+state; the items that crawls bring back; what each crawl brings in all; whether it brings anything; ages alone. Figures
+of policies are compared within a track."""
+
+
 def task(name: str, **changes: Any) -> dict[str, Any]:
     """Return the keywords of a task, for :func:`ephemera.compare` and :func:`ephemera.run`."""
     try:

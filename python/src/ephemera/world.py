@@ -25,6 +25,11 @@ class World(TypedDict, total=False):
     window: int | None
 
 
+TEST_SEEDS = range(1 << 40, (1 << 40) + 1000)
+"""Seeds of the worlds in which policies are tested. They are the same in all releases of version 1 of the tasks; seeds
+that people train under, from 1 on, are none of them."""
+
+
 def known(keywords: Iterable[str], *of: type) -> None:
     """Refuse keywords that are none of those classes; the error lists all."""
     names = [name for c in of for name in c.__annotations__]

@@ -1,0 +1,72 @@
+"""The command ``python -m ephemera.benchmark``, which plays a policy in all tasks of a track."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from .protocol import benchmark
+from .references import catalogue
+from .tasks import TRACKS
+
+
+def policy(text: str) -> Any:
+    """Return the policy of a name: ``MODULE:NAME``, with modules of this directory too, or one of the catalogue."""
+    module, colon, name = text.partition(":")
+    if not colon:
+        if text not in (names := [e.name for e in catalogue()]):
+            raise ValueError(f"there is no policy {text!r}; allowed are MODULE:NAME, {', '.join(names)}")
+        return text
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as e:
+        raise ValueError(f"{text} is not found: {e}") from e
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; its exit status."""
+    p = argparse.ArgumentParser(
+        prog="python -m ephemera.benchmark", description="Plays a policy in all tasks of a track."
+    )
+    p.add_argument("policy", help="MODULE:NAME of a function or a class, or a name of the catalogue")
+    p.add_argument("--track", choices=TRACKS, help="what the policy sees; default: items, or that of the catalogue")
+    p.add_argument("--tasks", nargs="+", help="default: all of the track")
+    p.add_argument("--seeds", type=int, default=10, help="how many of the test seeds; default: 10")
+    p.add_argument("--steps", type=int, default=10_000, help="epochs of a run; default: 10000")
+    p.add_argument("--out", type=Path, help="directory that keeps each run; the same command goes on with it")
+    p.add_argument("--processes", type=int, default=1, help="runs at a time; default: 1")
+    p.add_argument("--trace", type=Path, help="the recording of Recording-hn-v1; without, that task is left out")
+    p.add_argument("--format", choices=("table", "markdown", "latex", "json"), default="table")
+    a = p.parse_args(arguments)
+
+    def show(done: int, of: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{done} of {of} runs", end="" if done < of else "\n", file=sys.stderr, flush=True)
+
+    try:
+        found = benchmark(
+            policy(a.policy), a.track, tasks=a.tasks, seeds=a.seeds, steps=a.steps, out=a.out, processes=a.processes,
+            trace=a.trace, progress=show,
+        )  # fmt: skip
+    except (OSError, ValueError) as e:
+        print(f"{p.prog}: {e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        again = f"; the same command goes on with {a.out}" if a.out else ""
+        print(f"\n{p.prog}: interrupted{again}", file=sys.stderr)
+        return 1
+    match a.format:
+        case "markdown":
+            print(found.to_markdown(), end="")
+        case "latex":
+            print(found.to_latex(), end="")
+        case "json":
+            print(json.dumps(found.row, indent=1))
+        case _:
+            print(found)
+    return 0
