@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -20,11 +19,14 @@ import (
 	"time"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/web"
 	"ephemera/env"
 	"ephemera/live/crawl"
 )
 
 func main() { cli.Main("crawl", run) }
+
+const year = 365 * 24 * time.Hour // the longest time that a flag gives
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	f := cli.NewFlags("crawl", `
@@ -60,12 +62,16 @@ page. The file may be edited while it runs. Ctrl-C ends it; the next start goes 
 		return cli.Usagef("-opml is missing; needed is the file of the feeds")
 	case asks && !strings.ContainsAny(contact, "@/"):
 		return cli.Usagef("-contact is %q; needed is an address of mail, or of a page, at which you can be reached", contact)
-	case !(o.PerHour > 0) || math.IsInf(o.PerHour, 1):
-		return cli.Usagef("-per-hour is %v; allowed is a finite number above 0", o.PerHour)
-	case o.Shortest < time.Minute:
-		return cli.Usagef("-shortest is %v; allowed is 1m or more", o.Shortest)
-	case o.Longest < o.Shortest:
-		return cli.Usagef("-longest is %v; allowed is -shortest, %v, or more", o.Longest, o.Shortest)
+	case !(o.PerHour >= .001 && o.PerHour <= 1e6):
+		return cli.Usagef("-per-hour is %v; allowed is .001 to 1e6", o.PerHour)
+	case o.Shortest < time.Minute || o.Shortest > year:
+		return cli.Usagef("-shortest is %v; allowed is 1m to %v", o.Shortest, year)
+	case o.Longest < o.Shortest || o.Longest > year:
+		return cli.Usagef("-longest is %v; allowed is -shortest, %v, to %v", o.Longest, o.Shortest, year)
+	case o.Unvalidated < 0 || o.Unvalidated > year:
+		return cli.Usagef("-without-validators is %v; allowed is 0 to %v", o.Unvalidated, year)
+	case o.HalfLife < time.Second || o.HalfLife > year:
+		return cli.Usagef("-half-life is %v; allowed is 1s to %v", o.HalfLife, year)
 	case o.PublicURL != "" && !strings.HasPrefix(o.PublicURL, "http://") && !strings.HasPrefix(o.PublicURL, "https://"):
 		return cli.Usagef("-public-url is %q; allowed is an address with http or https", o.PublicURL)
 	case dry && once || dry && export != "" || dry && recording != "" || once && !asks || export != "" && recording != "":
@@ -136,7 +142,7 @@ func serve(ctx context.Context, c *crawl.Crawler, page string, stdout io.Writer)
 			return err
 		}
 		s := &http.Server{
-			Handler: c.Handler(), MaxHeaderBytes: 64 << 10,
+			Handler: web.Guard(page, c.Handler(), "/websub/"), MaxHeaderBytes: 64 << 10,
 			ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		}
 		go s.Serve(l)

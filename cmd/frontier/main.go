@@ -36,6 +36,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"ephemera/cmd/internal/cli"
+	"ephemera/cmd/internal/web"
 	"ephemera/internal/files"
 	"ephemera/live/frontier"
 	pb "ephemera/live/frontier/urlfrontier"
@@ -211,7 +212,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			g.Stop()
 			return err
 		}
-		pages.Handler = frontier.Local(l.Addr(), server.HTTP())
+		pages.Handler = frontier.Local(l.Addr(), web.Guard(set.http, server.HTTP(), "/health"))
 		log.Info("page", "address", "http://"+l.Addr().String())
 		group.Go(func() error {
 			if err := pages.Serve(l); err != http.ErrServerClosed {

@@ -260,7 +260,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 		c.running.Go(func() {
 			res := c.fetcher.Fetch(place)
 			if err := c.take(r, &res); err != nil {
-				c.opt.Log.Error("an answer was not kept", "feed", r.ID.URL, "error", err)
+				c.opt.Log.Error("an answer was not kept", "feed", r.Address(), "error", err)
 			}
 		})
 	}
@@ -342,8 +342,8 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		before.Tried, before.NotBefore, before.Why = r.Tried, r.NotBefore, r.Why
 		*r = before
 	}
-	if r.Gone || r.Place.URL != before.Place.URL {
-		err = cmp.Or(err, c.enroll())
+	if err == nil && (r.Gone || r.Place.URL != before.Place.URL) {
+		err = c.enroll()
 	}
 	var hub push
 	if asks && commit != nil {
@@ -352,7 +352,7 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 	c.mu.Unlock()
 	commit.Wait()
 	if hub.Hub != "" {
-		c.subscribe(r.ID.URL, hub)
+		c.subscribe(r.Address(), hub)
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func (c *Crawler) Export(path string) (rows int, err error) {
 				if at.IsZero() {
 					at = e.At
 				}
-				out.Write([]string{e.Feed, strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64)})
+				out.Write([]string{shown(e.Feed), strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64)})
 				rows++
 			}
 			return true
@@ -69,7 +69,7 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	named := map[string]*record{}
 	for address, r := range c.feeds {
 		if r.listed {
-			named[cmp.Or(r.Title, address)], named[address] = r, r
+			named[cmp.Or(r.Title, address)], named[address], named[r.Address()] = r, r, r
 		}
 	}
 	// Whole weeks that have passed are left out, so that hours and days stay.
@@ -137,7 +137,7 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 				crawl.Outcome, crawl.NotBefore = learner.Failed, free
 			} else {
 				looks++
-				fmt.Fprintf(w, "%s  %s\n", at.Local().Format("Mon 15:04"), r.Name())
+				fmt.Fprintf(w, "%s  %s\n", at.Local().Format("Mon 2 Jan 2006 15:04"), r.Name())
 				b, _ := l.Belief(address) // it knows those that it names
 				if !r.Last.IsZero() {
 					wait, _ := c.usual(r, at)

@@ -84,10 +84,10 @@ func newOutline(attrs []xml.Attr) (o Outline, err error) {
 		address = u.Redacted()
 	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return o, fmt.Errorf("xmlUrl is %q; allowed is an address with http or https", address)
+		return o, fmt.Errorf("xmlUrl is %q; allowed is an address with http or https", shown(address))
 	}
 	if o.Worth, err = ParseWorth(cmp.Or(value["worth"], "1")); err != nil {
-		return o, fmt.Errorf("%s: %w", address, err)
+		return o, fmt.Errorf("%s: %w", shown(address), err)
 	}
 	o.Title = cmp.Or(value["title"], value["text"])
 	return o, nil

@@ -57,7 +57,7 @@ func TestParseOPML(t *testing.T) {
 			left: []string{
 				`line 4: xmlUrl is "/feed"; allowed is an address with http or https`, `line 6: xmlUrl is "file:///x"; allowed is an address with http or https`,
 				`line 8: http://b.test/: worth is "11"; allowed is a number from 0 to 10`, `line 8: xmlUrl is "http://%zz/"; allowed is an address with http or https`,
-				`line 8: xmlUrl is "ftp://me:xxxxx@b.test"; allowed is an address with http or https`,
+				`line 8: xmlUrl is "ftp://xxxxx@b.test"; allowed is an address with http or https`,
 			},
 		},
 		"nothing":       {text: "", err: "it is no OPML"},

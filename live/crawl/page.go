@@ -3,10 +3,13 @@ package crawl
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"html/template"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +21,8 @@ import (
 var texts embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"clock":   func(t time.Time) string { return t.UTC().Format("2 Jan 15:04") },
+	"clock":   func(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") },
+	"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
 	"minutes": span,
 	"weekday": func(fromMonday int) string { return time.Weekday((fromMonday + 1) % 7).String()[:3] },
 }).ParseFS(texts, "*"))
@@ -59,7 +63,32 @@ type feedRow struct {
 }
 
 // Name returns what people call the feed.
-func (r *record) Name() string { return cmp.Or(r.Title, r.ID.URL) }
+func (r *record) Name() string { return cmp.Or(r.Title, r.Address()) }
+
+// Address returns where the feed is by the list, as it may be shown.
+func (r *record) Address() string { return shown(r.ID.URL) }
+
+// Moved returns where the feed has moved to, as it may be shown, or nothing.
+func (r *record) Moved() string {
+	if r.Place.URL == r.ID.URL {
+		return ""
+	}
+	return shown(r.Place.URL)
+}
+
+// Key names the feed in the address of its page.
+func (r *record) Key() string {
+	if r.Address() == r.ID.URL {
+		return r.ID.URL
+	}
+	sum := sha256.Sum256([]byte(r.ID.URL))
+	return r.Address() + " " + hex.EncodeToString(sum[:8])
+}
+
+var secret = regexp.MustCompile(`//[^/?#]*@`)
+
+// shown returns a text with the names and passwords of its addresses covered.
+func shown(text string) string { return secret.ReplaceAllString(text, "//xxxxx@") }
 
 // Shade returns how dark an hour is in the picture of the week, from 0 to 1.
 func (r *record) Shade(n int) float64 {
@@ -97,6 +126,12 @@ func (c *Crawler) Row(r *record) feedRow {
 		row.Due, row.Reason = b.Due, "what is thought to wait is worth a look then, or sooner if requests are left"
 	}
 	row.Reason = cmp.Or(row.Reason, "no sooner than the shortest interval")
+	switch {
+	case r.held:
+		row.Due, row.Reason = c.latest, "it is being asked for"
+	case row.Due.Before(c.latest):
+		row.Due, row.Reason = c.latest, "it is due, and others come first"
+	}
 	return row
 }
 
@@ -104,9 +139,12 @@ func (c *Crawler) Row(r *record) feedRow {
 func (c *Crawler) view(name string) *view {
 	v := &view{
 		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left, Stats: &c.stats,
-		One: c.feeds[name], All: name == "all",
+		All: name == "all",
 	}
 	for _, r := range c.feeds {
+		if name != "" && r.Key() == name {
+			v.One = r
+		}
 		if r.listed {
 			v.Feeds = append(v.Feeds, r)
 		}

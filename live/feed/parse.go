@@ -52,6 +52,9 @@ var parsing sync.Mutex
 func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	parsing.Lock()
 	defer parsing.Unlock()
+	public := *at
+	public.User = nil // of which neither its links nor its hub are to know
+	at = &public
 	// A panic of a parser over what a stranger sent is an error of that feed.
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,0 +1,72 @@
+package crawl
+
+import (
+	"bytes"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPageHides: names and passwords of addresses stand neither on a page nor in what is
+// exported or planned, and what a feed shows does not lead back with them.
+func TestPageHides(t *testing.T) {
+	r := newReferee(t, 30)
+	with := func(k int) string { return strings.Replace(address(k), "http://", "http://user:secret@", 1) }
+	s := simulate(t, r.Server, with(0), with(6), with(12), with(3)).pass(30 * time.Hour)
+	var said bytes.Buffer
+	must(s.Plan(&said, 24*time.Hour))
+	log := filepath.Join(t.TempDir(), "log.csv")
+	if rows := must(s.Export(log)); rows == 0 {
+		t.Fatal("nothing was found")
+	}
+	said.Write(must(os.ReadFile(log)))
+	pages := map[string]string{}
+	get := func(path string) string {
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		said.Write(w.Body.Bytes())
+		pages[path] = w.Body.String()
+		return w.Body.String()
+	}
+	list := get("/")
+	for link := range strings.SplitSeq(list, `<a href="/?feed=`) {
+		if link, _, _ := strings.Cut(link, `"`); strings.HasPrefix(link, "http") {
+			if one := get("/?feed=" + link); !strings.Contains(one, "xxxxx@") || !strings.Contains(one, "When it published") {
+				t.Errorf("no page of one feed is at %s: %.500s", link, one)
+			}
+		}
+	}
+	if len(pages) != 5 {
+		t.Errorf("%d pages", len(pages))
+	}
+	for _, word := range []string{"secret", "user"} {
+		if i := strings.Index(said.String(), word); i >= 0 {
+			t.Errorf("%q is shown: …%.100s", word, said.String()[max(0, i-50):])
+		}
+	}
+	if !strings.Contains(list, " 2026 ") || !strings.Contains(said.String(), "3 Mar 2026") {
+		t.Error("times have no year")
+	}
+}
+
+// TestNextLook: no next look lies in the past, whatever keeps the crawler from it.
+func TestNextLook(t *testing.T) {
+	r := newReferee(t, 6)
+	var urls []string
+	for k := range 60 {
+		urls = append(urls, address(k))
+	}
+	s := newLife(t, r.Server, 6, urls...).open(io.Discard).pass(40 * time.Hour)
+	defer s.Close()
+	s.now = s.now.Add(3 * time.Hour) // in which it did not run
+	v := s.view("")
+	for _, r := range v.Feeds {
+		if row := s.Row(r); !row.Due.IsZero() && row.Due.Before(v.Now) {
+			t.Errorf("at %v the next look at %s is at %v: %s", v.Now, r.Name(), row.Due, row.Reason)
+		}
+	}
+}
