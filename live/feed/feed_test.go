@@ -186,7 +186,7 @@ func TestSubscribe(t *testing.T) {
 				w.WriteHeader(http.StatusForbidden)
 			}
 		}))
-		f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: memory{}, Now: time.Now}
+		f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: newMemory(), Now: time.Now}
 		f.Dial = (&net.Dialer{}).DialContext
 		f.DialHub = func(ctx context.Context, network, address string) (net.Conn, error) {
 			if strings.HasSuffix(address, ".test:http") {
