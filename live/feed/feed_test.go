@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,22 +29,37 @@ var at, _ = url.Parse("http://h/feeds/x")
 
 // memory keeps what servers ask for, for ever.
 type memory struct {
+	mu     *sync.Mutex
 	robots map[string]*Robots
 	left   map[string]time.Duration
 }
 
-func newMemory() memory { return memory{map[string]*Robots{}, map[string]time.Duration{}} }
+func newMemory() memory {
+	return memory{new(sync.Mutex), map[string]*Robots{}, map[string]time.Duration{}}
+}
 
-func (m memory) Left(host string) time.Duration { return m.left[host] }
+func (m memory) Left(host string) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.left[host]
+}
 
 func (m memory) Leave(host string, wait time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.left[host] = wait
 	return nil
 }
 
-func (m memory) Robots(origin *url.URL) (*Robots, error) { return m.robots[origin.Host], nil }
+func (m memory) Robots(origin *url.URL) (*Robots, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.robots[origin.Host], nil
+}
 
 func (m memory) KeepRobots(origin *url.URL, rules *Robots) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.robots[origin.Host] = rules
 	return nil
 }

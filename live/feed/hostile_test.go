@@ -173,7 +173,7 @@ type hostileResult struct {
 // fetchHostile fetches each of the feeds, 16 at once, and prints how it ended.
 func fetchHostile(server string) {
 	var dialer net.Dialer
-	f := &Fetcher{Timeout: 10 * time.Minute, MaxBytes: hostileBytes, Memory: memory{}, Now: time.Now}
+	f := &Fetcher{Timeout: 10 * time.Minute, MaxBytes: hostileBytes, Memory: newMemory(), Now: time.Now}
 	f.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, network, server)
 	}
