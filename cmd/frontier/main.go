@@ -212,7 +212,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			g.Stop()
 			return err
 		}
-		pages.Handler = frontier.Local(l.Addr(), web.Guard(set.http, server.HTTP(), "/health"))
+		pages.Handler = web.Guard(set.http, server.HTTP(), "/health")
 		log.Info("page", "address", "http://"+l.Addr().String())
 		group.Go(func() error {
 			if err := pages.Serve(l); err != http.ErrServerClosed {

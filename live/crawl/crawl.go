@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"ephemera/learner"
 	"ephemera/live/feed"
 	"ephemera/live/schedule"
@@ -40,6 +42,8 @@ type Options struct {
 
 	Now func() time.Time
 	Log *slog.Logger
+
+	disk vfs.FS // of the state; nil for that of the machine
 }
 
 const (
@@ -79,7 +83,7 @@ type Crawler struct {
 // Open takes up the state of a directory, or begins one.
 func Open(o Options) (c *Crawler, err error) {
 	c = &Crawler{opt: o, feeds: map[string]*record{}, blocked: map[string]block{}, round: -1}
-	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log})
+	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log, FS: o.disk})
 	if errors.Is(err, store.ErrInUse) {
 		return nil, fmt.Errorf("%s is in use by another crawl; end that one first", o.Dir)
 	}
@@ -271,15 +275,20 @@ func (c *Crawler) Tick() (begun int, err error) {
 func (c *Crawler) Wait() { c.running.Wait() }
 
 // Run ticks every second until the context ends, and then waits for the requests
-// under way. After an error, such as a full disk, it waits for a minute.
+// under way. After an error, such as a full disk, it waits for a minute; it says an error
+// once, until there is none or another.
 func (c *Crawler) Run(ctx context.Context) {
 	defer c.Wait()
+	said := ""
 	for {
-		wait := time.Second
+		wait, text := time.Second, ""
 		if _, err := c.Tick(); err != nil {
-			c.opt.Log.Error("no request is made", "error", err)
-			wait = time.Minute
+			wait, text = time.Minute, err.Error()
 		}
+		if text != said && text != "" {
+			c.opt.Log.Error("no request is made", "error", text)
+		}
+		said = text
 		select {
 		case <-ctx.Done():
 			return

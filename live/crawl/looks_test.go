@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,10 +11,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"ephemera/live/feed"
+	"ephemera/live/store"
 )
 
 // TestItemsOnce: an item without an id is found once, whatever is added to its link, and
@@ -176,4 +181,45 @@ func TestMovedTogether(t *testing.T) {
 			t.Errorf("%s: %s", r.ID.URL, row.Reason)
 		}
 	}
+}
+
+// TestFullDisk: while the disk is full the page says so and nothing is asked for; when there is
+// room again, the feeds are.
+func TestFullDisk(t *testing.T) {
+	disk := &fullDisk{FS: vfs.Default}
+	life := newLife(t, newReferee(t, 30).Server, 30, address(0))
+	life.disk = disk
+	s := life.open(io.Discard)
+	t.Cleanup(func() { s.Close() })
+	page := func() string {
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		return w.Body.String()
+	}
+	const said = "The disk is nearly full"
+	disk.full.Store(true)
+	time.Sleep(100 * time.Millisecond) // the store looks again after 50
+	if n, err := s.Tick(); n != 0 || !errors.Is(err, store.ErrFull) || !strings.Contains(page(), said) {
+		t.Errorf("%d requests, %v; the page: %.1000s", n, err, page())
+	}
+	disk.full.Store(false)
+	time.Sleep(100 * time.Millisecond)
+	n, err := s.Tick()
+	s.Wait()
+	if n != 1 || err != nil || strings.Contains(page(), said) {
+		t.Errorf("%d requests, %v; the page: %.1000s", n, err, page())
+	}
+}
+
+// fullDisk is a disk that is full when the test says.
+type fullDisk struct {
+	vfs.FS
+	full atomic.Bool
+}
+
+func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	if d.full.Load() {
+		return vfs.DiskUsage{TotalBytes: 1 << 40}, nil
+	}
+	return vfs.DiskUsage{AvailBytes: 1 << 39, TotalBytes: 1 << 40}, nil
 }

@@ -46,6 +46,7 @@ type view struct {
 	PerHour   float64
 	ListError error
 	Left      []error // outlines of the list that name no feed
+	Full      bool    // the disk, so that nothing is asked for
 	Stats     *stats
 	Feeds     []*record // of the list, by name
 	Failing   []*record // of these
@@ -138,7 +139,7 @@ func (c *Crawler) Row(r *record) feedRow {
 // view returns what the page shows, of one feed if that is named.
 func (c *Crawler) view(name string) *view {
 	v := &view{
-		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left, Stats: &c.stats,
+		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left, Full: c.store.Full(), Stats: &c.stats,
 		All: name == "all",
 	}
 	for _, r := range c.feeds {

@@ -25,6 +25,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 var full = flag.Bool("full", false, "play 5000 feeds for ten days, with a crash every hour; compare with rules on recordings")
@@ -408,6 +410,7 @@ type life struct {
 	PerHour           float64
 	Ahead             time.Duration // of the crawler's clock
 	Fault             string        // in the table of faults
+	disk              vfs.FS        // of the state; nil for that of the machine
 }
 
 // network is how a crawler under test reaches the referee. It sees which connections are
@@ -485,7 +488,7 @@ func (l life) open(onDisk io.Writer) *sim {
 	o := Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour, HalfLife: 2 * time.Hour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
-		Now: func() time.Time { return s.now.Add(s.Ahead) }, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return s.now.Add(s.Ahead) }, Log: slog.New(slog.DiscardHandler), disk: l.disk,
 	}
 	if n.fault.options != nil {
 		n.fault.options(&o)

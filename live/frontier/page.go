@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"fmt"
 	"html/template"
-	"net"
 	"net/http"
 	"path"
 	"slices"
@@ -177,33 +175,6 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// Local answers what is asked of a loopback address only where its Host is a name of
-// loopback addresses too: no web page that a browser on this machine shows can read it under
-// a name of its own that leads here (DNS rebinding). Other addresses are for others, under
-// whatever name.
-func Local(address net.Addr, h http.Handler) http.Handler {
-	loopback := func(name string) bool {
-		ip := net.ParseIP(strings.Trim(name, "[]"))
-		return name == "localhost" || ip != nil && ip.IsLoopback()
-	}
-	host := func(address string) string {
-		if name, _, err := net.SplitHostPort(address); err == nil {
-			return name
-		}
-		return address
-	}
-	if !loopback(host(address.String())) {
-		return h
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if name := host(r.Host); !loopback(name) {
-			http.Error(w, fmt.Sprintf("Host is %q; allowed are localhost and loopback addresses", name), http.StatusForbidden)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
-}
-
 // HTTP returns the page, /metrics for Prometheus, and /health.
 func (s *Server) HTTP() http.Handler {
 	mux := http.NewServeMux()
@@ -217,10 +188,11 @@ func (s *Server) HTTP() http.Handler {
 		data := struct {
 			Now      time.Time
 			Inactive bool
+			Full     bool // the disk
 			Crawls   []crawlTotals
 			Learned  []Summary
 			Errors   []failedCall
-		}{Now: s.opt.Now().UTC(), Inactive: s.inactive.Load(), Crawls: s.crawls(), Learned: s.opt.Learned.Summaries(100)}
+		}{Now: s.opt.Now().UTC(), Inactive: s.inactive.Load(), Full: s.store.Full(), Crawls: s.crawls(), Learned: s.opt.Learned.Summaries(100)}
 		s.failed.Lock()
 		data.Errors = append(data.Errors, s.failed.last...)
 		s.failed.Unlock()

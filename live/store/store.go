@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -104,7 +105,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	s.room.L = &s.mu
 	po := &pebble.Options{
 		FS: s.opt.FS, CacheSize: s.opt.Cache, MemTableSize: 32 << 20,
-		FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLog{s.opt.Log},
+		FormatMajorVersion: pebble.FormatNewest, Logger: &pebbleLog{log: s.opt.Log, said: map[string]time.Time{}},
 		// Whoever reads what is damaged gets an error.
 		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
 			s.opt.Log.Error("a file of the store is damaged", "file", i.Path, "error", i.Details)
@@ -130,12 +131,39 @@ func Open(dir string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// pebbleLog hands Pebble's messages on.
-type pebbleLog struct{ log *slog.Logger }
+// pebbleLog hands Pebble's messages on. Pebble tries again at once what failed, a thousand
+// times a second on a full disk: an error that differs from an earlier one in its numbers
+// alone is said once an hour.
+type pebbleLog struct {
+	log *slog.Logger
 
-func (l pebbleLog) Infof(f string, args ...any)  { l.log.Debug(fmt.Sprintf(f, args...)) }
-func (l pebbleLog) Errorf(f string, args ...any) { l.log.Error(fmt.Sprintf(f, args...)) }
-func (l pebbleLog) Fatalf(f string, args ...any) { panic("store: " + fmt.Sprintf(f, args...)) }
+	mu   sync.Mutex
+	said map[string]time.Time // errors without their numbers, and when each was said
+}
+
+// sayAgain is after how long an error is said that was said before.
+const sayAgain = time.Hour
+
+var number = regexp.MustCompile(`[0-9]+`)
+
+func (l *pebbleLog) Infof(f string, args ...any) { l.log.Debug(fmt.Sprintf(f, args...)) }
+
+func (l *pebbleLog) Errorf(f string, args ...any) {
+	text := fmt.Sprintf(f, args...)
+	kind, now := number.ReplaceAllString(text, ""), time.Now()
+	l.mu.Lock()
+	at, before := l.said[kind]
+	again := !before || now.Sub(at) >= sayAgain
+	if again {
+		l.said[kind] = now
+	}
+	l.mu.Unlock()
+	if again {
+		l.log.Error(text)
+	}
+}
+
+func (l *pebbleLog) Fatalf(f string, args ...any) { panic("store: " + fmt.Sprintf(f, args...)) }
 
 // Close waits for what is being written, and closes the store.
 func (s *Store) Close() error {
@@ -182,6 +210,14 @@ func (s *Store) measureDisk() {
 	s.looked = time.Now()
 	u, err := s.opt.FS.GetDiskUsage(s.dir)
 	s.full = err == nil && u.AvailBytes < min(reserve, u.TotalBytes/4)
+}
+
+// Full reports whether the disk is nearly full, so that nothing is written.
+func (s *Store) Full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.measureDisk()
+	return s.full
 }
 
 var errClosed = errors.New("store: closed")

@@ -1,14 +1,17 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -457,5 +460,19 @@ func walk(t *testing.T, seed uint64) {
 			}
 			check("another", sched.Counts("another"), schedule.Counts{})
 		})
+	}
+}
+
+// TestSaidOnce: what Pebble says again at each try, under other numbers, is said once, and
+// another error is said.
+func TestSaidOnce(t *testing.T) {
+	var out bytes.Buffer
+	l := pebbleLog{log: slog.New(slog.NewTextHandler(&out, nil)), said: map[string]time.Time{}}
+	for job := range 1000 {
+		l.Errorf("[JOB %d] flush error: write 000%d.sst: no space left on device", job, 2*job)
+	}
+	l.Errorf("[JOB %d] flush error: write %d.sst: input/output error", 1, 2)
+	if n := strings.Count(out.String(), "\n"); n != 2 {
+		t.Errorf("%d lines; want one for each kind:\n%.500s", n, out.String())
 	}
 }
