@@ -218,8 +218,8 @@ func TestPresetPapers(t *testing.T) {
 		t.Errorf("%d rows; the four documents print 29 figures", len(r.Rows))
 	}
 	figures := clitest.Files(t, dir)
-	if len(figures) != 9 {
-		t.Errorf("%d files are written, want four figures, two seeds, command, results and their table", len(figures))
+	if len(figures) != 4*3+5 {
+		t.Errorf("%d files are written; want four figures as SVG, PNG and PDF, two seeds, command, results and their table", len(figures))
 	}
 	if figures["papers.json"] != one {
 		t.Error("papers.json is not what is printed as JSON")
