@@ -340,7 +340,6 @@ func walk(t *testing.T, seed uint64) {
 	defer func() { s.Close() }()
 	m := &model{delay: 1000}
 	now := int64(1_000_000_000)
-	var commit *Commit
 	check := func(what, got, want any) {
 		t.Helper()
 		if !reflect.DeepEqual(got, want) {
@@ -366,10 +365,10 @@ func walk(t *testing.T, seed uint64) {
 			if rng.IntN(4) == 0 {
 				due = schedule.Completed
 			}
-			commit, err = s.Put(id, due, now, []byte(data))
+			_, err = s.Put(id, due, now, []byte(data))
 			m.put(id, due, now, data)
 		case call < 12:
-			unknown, commit, err = s.Discover(id, now, now, []byte("new"))
+			unknown, _, err = s.Discover(id, now, now, []byte("new"))
 			check(id, unknown, q == nil || q.urls[id.URL] == nil)
 			if unknown {
 				m.put(id, now, now, "new")
@@ -425,7 +424,8 @@ func walk(t *testing.T, seed uint64) {
 				want -= len(q.urls)
 			}
 		default:
-			commit.Wait() // waited for: all of it is there
+			s.mu.Lock()
+			s.end().Wait() // so that all of it is there, ends of holds too, which nobody waits for
 			fs = crash(fs, 50*rng.IntN(3), seed)
 			s.Close()
 			s = open(t, fs)
