@@ -162,6 +162,9 @@ type Scene struct {
 	// change.
 	With func(in env.Instance) Scene
 
+	// alone is Open of worlds that share nothing; nil where none do.
+	alone func(seed uint64, level env.Level, overrun bool) (env.World, error)
+
 	told    string                        // when it becomes known what an item is worth; "" where all are worth the same
 	key     string                        // names it among those of an engine
 	relaxed func() (bound, price float64) // keeps what bound returns; nil keeps nothing
@@ -228,16 +231,32 @@ func MeanScene(in env.Instance) Scene {
 
 // PoissonScene draws single items with the given law of marks.
 func PoissonScene(in env.Instance, marks env.Marks) Scene {
+	open := func(seed uint64, level env.Level, overrun bool, sums env.EpochSums) (env.World, error) {
+		return env.NewPoisson(in, seed, env.PoissonOptions{
+			Marks: marks, Overrun: overrun, Sums: sums,
+			Items: level == env.LevelOnline, NoMean: level == env.LevelOnline, State: level == env.LevelObserved,
+		})
+	}
 	return Scene{
 		Instance: in, Seeded: true, Mean: len(in.Changes) == 0, Marks: marks,
 		With: func(in env.Instance) Scene { return PoissonScene(in, marks) },
 		Open: func(seed uint64, level env.Level, overrun bool) (env.World, error) {
-			return env.NewPoisson(in, seed, env.PoissonOptions{
-				Marks: marks, Overrun: overrun, Sums: shareSums(in, marks, seed),
-				Items: level == env.LevelOnline, NoMean: level == env.LevelOnline, State: level == env.LevelObserved,
-			})
+			return open(seed, level, overrun, shareSums(in, marks, seed))
+		},
+		alone: func(seed uint64, level env.Level, overrun bool) (env.World, error) {
+			return open(seed, level, overrun, nil)
 		},
 	}
+}
+
+// OpenAlone opens a world as Open does that shares nothing with others of its seed: it
+// brings the same, and keeps nothing of what it has drawn. It is for environments in which
+// one trains, each of which is a world of its own and may be stepped without end.
+func (s *Scene) OpenAlone(seed uint64, level env.Level, overrun bool) (env.World, error) {
+	if s.alone == nil {
+		return s.Open(seed, level, overrun)
+	}
+	return s.alone(seed, level, overrun)
 }
 
 // Believe has policies be told the parameters of the instance of that name, which

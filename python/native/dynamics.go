@@ -104,10 +104,12 @@ func (d *stepped) beginEpisode(k int) (err error) {
 	n, set := d.w.n, &d.w.set
 	clear(d.found[k*n : (k+1)*n])
 	scene := d.w.at[k].Scene
+	open := scene.OpenAlone
 	if d.w.played != nil {
 		scene = d.w.scene()
+		open = scene.Open
 	}
-	d.world[k], err = scene.Open(d.w.seed[k], d.w.at[k].level, set.Window > 0)
+	d.world[k], err = open(d.w.seed[k], d.w.at[k].level, set.Window > 0)
 	if err == nil && d.w.played != nil {
 		d.w.open(scene, d.world[k].Terms())
 	}
