@@ -163,7 +163,10 @@ def test_interrupted(tmp_path, processes):
     command = [sys.executable, "-m", "ephemera.benchmark", "mine:policy", "--out", "kept", "--seeds", "8", "--steps"]
     command += ["5000", "--tasks", "TableI-v1", "--processes", processes, "--format", "json"]
     own = {"cwd": tmp_path, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    p = subprocess.Popen(command, **own, start_new_session=True)
+    # A shell has what it runs in the background ignore SIGINT, and what that starts, too.
+    p = subprocess.Popen(
+        command, **own, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    )
     runs = tmp_path / "kept" / "TableI-v1" / "runs"
     until = time.monotonic() + 120
     while not (runs.is_dir() and list(runs.glob("*.json"))) and time.monotonic() < until:
