@@ -135,7 +135,7 @@ func pace(n int, rate, hours float64) (length float64, budget int) {
 }
 
 // patience is how often the schedules of a log may look at a source, unless it is said
-// from when on the log is played: it takes about a minute on two cores.
+// from when on the log is played: it is estimated to take about a minute on two cores, which was not timed.
 const patience = 1.5e7
 
 // looks returns how often an epoch looks at a source, in the time of the learner: at
