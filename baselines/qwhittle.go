@@ -11,7 +11,7 @@ import (
 
 // QWhittle are the settings of [NewQWhittle].
 type QWhittle struct {
-	// Ages is the number of ages that are told apart; older counts as that old.
+	// Ages is the number of ages that are distinguished; older counts as that old.
 	// 0 stands for four rounds of round robin, from 8 to 64.
 	Ages int     `toml:"ages"`
 	Fast float64 `toml:"fast"` // C of the step sizes
@@ -197,7 +197,7 @@ func within(lo, hi float64, names []string, values ...float64) error {
 	return nil
 }
 
-// checkAges refuses a number of ages that cannot be told apart; 0 is the
+// checkAges refuses a number of ages that is not allowed; 0 is the
 // policy's own.
 func checkAges(n int) error {
 	if n == 0 || n >= 2 && n <= 1<<20 {

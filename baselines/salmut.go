@@ -10,7 +10,7 @@ import (
 
 // Salmut are the settings of [NewSalmut].
 type Salmut struct {
-	// Ages is the greatest age that is told apart, and the highest threshold.
+	// Ages is the greatest age that is distinguished, and the highest threshold.
 	// 0 stands for sixteen rounds of round robin, from 16 to 4096.
 	Ages int `toml:"ages"`
 	// Kappa is the steepness κ of the randomised threshold in the logarithm of

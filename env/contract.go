@@ -13,7 +13,7 @@
 //     recording.
 //  4. At each epoch a [Policy] sees its level of knowledge, one of the types
 //     [Online], [Model] and [Observed], and picks the sources to crawl; a
-//     [Learner] is then told what the crawls brought back. What a level does
+//     [Learner] then observes what the crawls brought back. What a level does
 //     not give, its type does not hold.
 //  5. An [Agent] is a policy of any level, as the loop of a run holds it.
 //
@@ -77,7 +77,7 @@ func (o *Online) Allowed(i int) bool { return o.Limits == nil || o.Limits.NotBef
 func (o *Online) Age(i int) int { return o.Epoch - o.Last[i] }
 
 // Model is what is seen by a policy that was built with the parameters of the
-// sources: the mean state of each source beside its own crawls.
+// sources: the mean state of each source next to its own crawls.
 type Model struct {
 	Online
 	Mean []float64 // x, mean state under (2)-(3), interest
@@ -200,7 +200,7 @@ type World interface {
 	// Step crawls the named sources and goes on to the next epoch. The result
 	// is valid until the next Step. It refuses, changing nothing, a source
 	// that does not exist or is named twice, and crawls that cost more than
-	// the budget unless the world was told to let them pass; it returns io.EOF
+	// the budget unless the world lets them pass; it returns io.EOF
 	// when the world has no further epoch.
 	Step(crawl []int) ([]Crawled, error)
 }

@@ -7,10 +7,10 @@ import (
 
 // Late returns the agent to whom the interest of an item becomes known only so many
 // epochs after it was published. A [Reporter] finds younger items with their interest
-// unknown, NaN, and is told of it later. Another learner takes in whole harvests: to it
+// unknown, NaN, and is given it later. Another learner takes in whole harvests: to it
 // a younger item is worth as much as the known ones of its source in the mean, and at
 // first as those of the instance, which also says how interest decays; a [Rescaler] is
-// told when that mean changes.
+// informed when that mean changes.
 func (a Agent) Late(epochs float64, in Instance) Agent {
 	if a.update == nil {
 		return a

@@ -450,7 +450,7 @@ func TestReplayScrolls(t *testing.T) {
 	}
 }
 
-// reporter notes what it is told of the items of one source.
+// reporter notes what it observes of the items of one source.
 type reporter struct{ log []string }
 
 func (r *reporter) Select(dst []int, _ *env.Online) []int { return dst }
@@ -463,7 +463,7 @@ func (r *reporter) Update(crawls []env.Crawled, next *env.Online) {
 
 func (r *reporter) Report(i int, it env.Item) { r.log = append(r.log, fmt.Sprint("told ", i, it)) }
 
-// summing notes the harvests that it is told of, and by how much they change later.
+// summing notes the harvests that it observes, and by how much they change later.
 type summing struct {
 	harvests []float64
 	scale    float64
@@ -503,7 +503,7 @@ func TestLateHarvests(t *testing.T) {
 	}
 }
 
-// What items are worth is told when they are old enough, and by then the interest that
+// What items are worth is observed when they are old enough, and by then the interest that
 // they had when they were crawled.
 func TestLate(t *testing.T) {
 	r := &reporter{}

@@ -21,7 +21,7 @@ type Batch struct {
 	Workers  int    // runs at once, 1 or more
 	Shard    Shard  // the part of the runs that this process performs; the zero value is all
 	ReadOnly bool   // performs none
-	// Progress, if not nil, is told how many of the runs to be performed are done.
+	// Progress, if not nil, is given how many of the runs to be performed are done.
 	Progress func(done, total int)
 	// Watch, if not nil, returns what watches a run, as that of a [Play].
 	Watch func(l learner.Learner) Watcher
@@ -143,7 +143,7 @@ func PerformMissing[R any](ctx context.Context, b Batch, names []string, perform
 }
 
 // Each calls f for the numbers from 0 to n−1, at most workers at once, until one
-// fails. A panic is an error. progress, if not nil, is told how many are done.
+// fails. A panic is an error. progress, if not nil, is given how many are done.
 func Each(ctx context.Context, n, workers int, progress func(done, total int), f func(ctx context.Context, i int) error) error {
 	var mu sync.Mutex
 	done := 0

@@ -26,7 +26,7 @@ func playWhittle(t *testing.T, name string, s Scene, epochs int) *Record {
 }
 
 // Whittle who knows of a change earns after it what Whittle earns in a world that
-// has always been so; one who was not told earns less. So it is among few
+// has always been so; one who does not know of the change earns less. So it is among few
 // sources, which are all compared, and among many, which sleep.
 func TestWhittleKnowsOfChanges(t *testing.T) {
 	for _, n := range []int{20, 140} {
@@ -47,8 +47,8 @@ func TestWhittleKnowsOfChanges(t *testing.T) {
 				t.Errorf("%d sources: measured afterwards %v; want %v, of the world that it became", n, long.Learned.Reward, always.Reward)
 			}
 			s.Believed = &env.Instance{ID: "before", Sources: in.Sources, Budget: in.Budget}
-			if told := playWhittle(t, "whittle-believed", s, 1100).Learning.Reward; told > .95*long.Learning.Reward {
-				t.Errorf("%d sources: Whittle who is not told of the change earns %v, who is %v", n, told, long.Learning.Reward)
+			if unaware := playWhittle(t, "whittle-believed", s, 1100).Learning.Reward; unaware > .95*long.Learning.Reward {
+				t.Errorf("%d sources: Whittle that does not know of the change earns %v, that does %v", n, unaware, long.Learning.Reward)
 			}
 		}
 	}

@@ -207,8 +207,8 @@ func TestTold(t *testing.T) {
 	one := recording("one.csv", func(i, hour int) int { return 1 + i })
 	two := recording("two.csv", func(i, hour int) int { return 1 + i + hour/400*(4-2*i) }) // in the measured part the others
 	even := recording("even.csv", func(i, hour int) int { return 1 })
-	resolve := func(settings map[string]any, algorithm, told string) (c *Job, crawls string) {
-		settings["learner.algorithm"], settings["world.told"] = algorithm, told
+	resolve := func(settings map[string]any, algorithm, feedback string) (c *Job, crawls string) {
+		settings["learner.algorithm"], settings["world.feedback"] = algorithm, feedback
 		c, err := new(Engine).Resolve(context.Background(), newRun(t, settings))
 		if err != nil {
 			t.Fatal(err)
@@ -228,11 +228,11 @@ func TestTold(t *testing.T) {
 		return c, crawls
 	}
 	for _, algorithm := range []string{"forecast", "lspe"} {
-		for told, same := range map[string]bool{"late:1000h": true, "late:48h": false, "now": false, "never": true} {
-			_, x := resolve(one, algorithm, told)
-			_, y := resolve(two, algorithm, told)
+		for feedback, same := range map[string]bool{"late:1000h": true, "late:48h": false, "now": false, "never": true} {
+			_, x := resolve(one, algorithm, feedback)
+			_, y := resolve(two, algorithm, feedback)
 			if (x == y) != same {
-				t.Errorf("%s, told %s: the same crawls: %v", algorithm, told, x == y)
+				t.Errorf("%s, feedback %s: the same crawls: %v", algorithm, feedback, x == y)
 			}
 		}
 	}
@@ -240,11 +240,11 @@ func TestTold(t *testing.T) {
 		settings               map[string]any
 		algorithm, given, want string
 	}{{one, "forecast", "", "late:48h"}, {one, "whittle@observed", "", "now"}, {one, "whittle", "never", "never"}, {even, "forecast", "now", ""}} {
-		if c, _ := resolve(x.settings, x.algorithm, x.given); c.World.Told != x.want {
-			t.Errorf("told %q, %s: %q; want %q", x.given, x.algorithm, c.World.Told, x.want)
+		if c, _ := resolve(x.settings, x.algorithm, x.given); c.World.FeedbackDelay != x.want {
+			t.Errorf("feedback %q, %s: %q; want %q", x.given, x.algorithm, c.World.FeedbackDelay, x.want)
 		}
 	}
-	one["learner.algorithm"], one["world.told"] = "whittle@observed", "late:48h"
+	one["learner.algorithm"], one["world.feedback"] = "whittle@observed", "late:48h"
 	if _, err := new(Engine).Resolve(context.Background(), newRun(t, one)); err == nil || !strings.Contains(err.Error(), "allowed are now and never") {
 		t.Errorf("the state shows what is not known yet: %v", err)
 	}

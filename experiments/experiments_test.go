@@ -17,7 +17,7 @@ import (
 	"ephemera/learner/forecast"
 )
 
-// scripted crawls what it is told to.
+// scripted crawls what its script says.
 type scripted struct {
 	plan    [][]int
 	updates int
@@ -56,7 +56,7 @@ func TestRunCounts(t *testing.T) {
 		t.Errorf("outcome %+v", o)
 	}
 	if p.updates != 4 {
-		t.Errorf("told of %d epochs, want 4", p.updates)
+		t.Errorf("observed %d epochs, want 4", p.updates)
 	}
 }
 
@@ -162,7 +162,7 @@ func recorded(t *testing.T, days int) Scene {
 	return scene
 }
 
-// A constructor is told what the world is: its level and the law of its marks.
+// A constructor is given what the world is: its level and the law of its marks.
 func TestKnown(t *testing.T) {
 	var got Inputs
 	e := &Entry{Name: "asking", New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
@@ -174,7 +174,7 @@ func TestKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Level != env.LevelObserved || got.Marks != env.MarksPerItem || got.Instance.ID != s.Instance.ID || got.Terms.Budget != 2 {
-		t.Errorf("told %+v", got)
+		t.Errorf("given %+v", got)
 	}
 }
 

@@ -147,12 +147,12 @@ func (s Scene) build(p Play, terms env.Terms) (env.Agent, learner.Learner, error
 	return env.InPhases(phases, agents), nil, nil
 }
 
-// Watcher sees every epoch of a run, after the agent was told. The slice is
+// Watcher sees every epoch of a run, after the agent observed it. The slice is
 // valid during the call only. An error ends the run and is returned by it.
 type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 
 // Loop is the loop of every experiment: the agent selects, the world steps, the
-// agent is told. It ends after the given number of epochs, or, with epochs 0,
+// agent observes them. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
 func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
 	p := &playing{world: w, agent: a, Account: &Account{terms: w.Terms()}}

@@ -208,7 +208,7 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
 	if c.Scene, err = e.scene(ctx, c.Run, p.Level); err != nil {
 		return nil, err
 	}
-	c.Instance.Budget, c.World.Told = c.Scene.Instance.Budget, c.Scene.told
+	c.Instance.Budget, c.World.FeedbackDelay = c.Scene.Instance.Budget, c.Scene.feedback
 	c.Steps, c.Evaluation = c.Scene.Limit(c.Steps), min(c.Evaluation, c.Scene.Limit(c.Evaluation))
 	if why := p.Entry.WhyNot(*c.Scene, p.Level); why != "" {
 		return nil, wrong("%s does not run on %s in world %s: %s", c.Algorithm(), c.Scene.Instance.ID, c.World.Kind, why)
@@ -231,7 +231,7 @@ func (c *Job) resolveWorld() error {
 	default:
 		w.Kind = "poisson"
 	}
-	for _, key := range []string{"world.marks", "world.trace", "world.epoch", "world.decay", "world.split", "world.told"} {
+	for _, key := range []string{"world.marks", "world.trace", "world.epoch", "world.decay", "world.split", "world.feedback"} {
 		kind, v := "replay", c.Value(key)
 		if key == "world.marks" {
 			kind = "poisson"

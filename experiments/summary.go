@@ -105,13 +105,13 @@ func (r *Record) notes() (notes []string) {
 	if len(r.Changes) > 0 {
 		notes = append(notes, "The world changes: what is earned while learning is of all epochs, the rest of the world that it becomes.")
 	}
-	wait, late := strings.CutPrefix(r.Run.World.Told, "late:")
+	wait, late := strings.CutPrefix(r.Run.World.FeedbackDelay, "late:")
 	switch {
 	case late:
 		notes = append(notes, "What an item is worth becomes known "+wait+" after its publication; learners of whole harvests count it as the mean of its source before.")
-	case r.Run.World.Told == "now":
+	case r.Run.World.FeedbackDelay == "now":
 		notes = append(notes, "What an item is worth in the end is known when it is crawled.")
-	case r.Run.World.Told == "never":
+	case r.Run.World.FeedbackDelay == "never":
 		notes = append(notes, "All items count 1, whatever their utility.")
 	}
 	return notes

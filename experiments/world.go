@@ -23,11 +23,11 @@ type World struct {
 	Epoch string  `toml:"epoch" json:"epoch,omitempty"` // replay: length of an epoch
 	Decay float64 `toml:"decay" json:"decay,omitempty"` // replay: decay of interest, 1/hour
 	Split float64 `toml:"split" json:"split,omitempty"` // replay: share of the recording on which the model is fitted; the rest is measured
-	// Told, of a recording whose items differ in worth, is when that becomes known: now,
+	// FeedbackDelay, of a recording whose items differ in worth, is when that becomes known: now,
 	// when an item is crawled; late:48h, so long after it was published; or never: all
 	// count 1, in the measure too. Empty is now where the true state is seen, otherwise
 	// late:48h.
-	Told string `toml:"told" json:"told,omitempty"`
+	FeedbackDelay string `toml:"feedback" json:"feedback,omitempty"`
 	// Part is the part of a recording that is played; empty for the measured one.
 	Part env.Part `toml:"-" json:"part,omitempty"`
 }
@@ -67,22 +67,22 @@ func RegisterWorld(kind string, open func(in env.Instance, level env.Level) (Sce
 	worlds[kind] = func(_ World, in env.Instance, level env.Level) (Scene, error) { return open(in, level) }
 }
 
-// DefaultTold is when it becomes known what an item is worth: votes are counted in the
-// end.
-const DefaultTold = "late:48h"
+// DefaultFeedbackDelay is when it becomes known what an item is worth: votes come in
+// over some days.
+const DefaultFeedbackDelay = "late:48h"
 
-// ParseTold returns how many hours after its publication it becomes known what an item
-// is worth: 0 for now, when it is crawled, and +Inf for never.
-func ParseTold(told string) (hours float64, err error) {
-	text, late := strings.CutPrefix(told, "late:")
+// ParseFeedbackDelay returns how many hours after its publication it becomes known
+// what an item is worth: 0 for now, when it is crawled, and +Inf for never.
+func ParseFeedbackDelay(delay string) (hours float64, err error) {
+	text, late := strings.CutPrefix(delay, "late:")
 	wait, err := time.ParseDuration(text)
 	switch {
-	case told == "now":
+	case delay == "now":
 		return 0, nil
-	case told == "never":
+	case delay == "never":
 		return math.Inf(1), nil
 	case !late || err != nil || wait < time.Second:
-		return 0, fmt.Errorf("is %q; allowed are late: with a time of 1s or more such as late:48h, now and never", told)
+		return 0, fmt.Errorf("is %q; allowed are late: with a time of 1s or more such as late:48h, now and never", delay)
 	}
 	return wait.Hours(), nil
 }
@@ -100,25 +100,25 @@ func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s
 	case !(w.Split > 0 && w.Split < 1):
 		return s, wrong("split is %v; allowed is above 0 and below 1", w.Split)
 	}
-	usual := DefaultTold
+	usual := DefaultFeedbackDelay
 	if level == env.LevelObserved {
 		usual = "now"
 	}
-	s.told = cmp.Or(w.Told, usual)
-	late, err := ParseTold(s.told)
+	s.feedback = cmp.Or(w.FeedbackDelay, usual)
+	late, err := ParseFeedbackDelay(s.feedback)
 	if err != nil {
-		return s, wrong("told %w", err)
+		return s, wrong("feedback %w", err)
 	}
 	never := math.IsInf(late, 1)
 	if level == env.LevelObserved && late > 0 && !never {
-		return s, wrong("told is %q; allowed are now and never, for with knowledge observed the state shows what is worth how much", w.Told)
+		return s, wrong("feedback is %q; allowed are now and never, for with knowledge observed the state shows what is worth how much", w.FeedbackDelay)
 	}
 	rec, err := env.ReadRecording(ctx, w.Trace)
 	if err != nil {
 		return s, err
 	}
 	if !rec.Uneven() {
-		s.told, late = "", 0
+		s.feedback, late = "", 0
 	}
 	if never {
 		rec, late = rec.Even(), 0
@@ -165,9 +165,9 @@ type Scene struct {
 	// alone is Open of worlds that share nothing; nil where none do.
 	alone func(seed uint64, level env.Level, overrun bool) (env.World, error)
 
-	told    string                        // when it becomes known what an item is worth; "" where all are worth the same
-	key     string                        // names it among those of an engine
-	relaxed func() (bound, price float64) // keeps what bound returns; nil keeps nothing
+	feedback string                        // when it becomes known what an item is worth; "" where all are worth the same
+	key      string                        // names it among those of an engine
+	relaxed  func() (bound, price float64) // keeps what bound returns; nil keeps nothing
 }
 
 // bound returns the relaxed optimum of the instance, interest per epoch, and its λ*,
@@ -259,7 +259,7 @@ func (s *Scene) OpenAlone(seed uint64, level env.Level, overrun bool) (env.World
 	return s.alone(seed, level, overrun)
 }
 
-// Believe has policies be told the parameters of the instance of that name, which
+// Believe gives policies the parameters of the instance of that name, which
 // has to have the same sources at the same costs.
 func (s *Scene) Believe(name string) error {
 	in, err := env.Named(name, s.Instance.Budget)

@@ -13,9 +13,9 @@ import (
 )
 
 // Crawler is a learner for a program that crawls: sources have names and come and go,
-// crawls are asked for when there is room and told when they are done, in any order
+// crawls are asked for when there is room and reported when they are done, in any order
 // and also of sources that nobody selected. It is a state machine: times are handed
-// in, a crawl that is told late counts as one of the latest time, and Select follows a
+// in, a crawl that is reported late counts as one of the latest time, and Select follows a
 // clock that is set back. It is not safe for concurrent use.
 //
 // The clock is cut into epochs. At the first call of an epoch the learner takes up
@@ -129,7 +129,7 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 	return c, nil
 }
 
-// terms returns what the learner is told of the sources.
+// terms returns what the learner is given of the sources.
 func (c *Crawler) terms() env.Terms {
 	t := env.Terms{Budget: c.limits.Budget, Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
 	for _, p := range c.src {

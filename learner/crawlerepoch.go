@@ -11,8 +11,8 @@ import (
 	"ephemera/env"
 )
 
-// Select returns the names of at most n sources to crawl now. One of which no crawl
-// is told counts as failed: it is handed out again after an epoch, then after two,
+// Select returns the names of at most n sources to crawl now. A source whose crawl
+// is not reported counts as failed: it is handed out again after an epoch, then after two,
 // four and so on, and its longest interval at most.
 //
 // Now is what the clock says. Where that lies before the latest time, by more than a
@@ -111,7 +111,7 @@ func (c *Crawler) pick() {
 	c.plan = c.open.Select(c.plan[:0], &c.view)
 }
 
-// longestWait is that of a source whose crawls are never told, where it has no longest
+// longestWait is that of a source whose crawls are never reported, where it has no longest
 // interval.
 const longestWait = 365 * 24 * time.Hour
 
@@ -137,8 +137,8 @@ func (c *Crawler) setClock(now time.Time) {
 	}
 }
 
-// goBack goes back to an epoch of before. What was told up to then stays as it is, and is
-// as old as it was then. What was told later was told just now, and what was left of a wait
+// goBack goes back to an epoch of before. What was reported up to then stays as it is, and is
+// as old as it was then. What was reported later was reported just now, and what was left of a wait
 // is left.
 func (c *Crawler) goBack(now time.Time) {
 	latest := c.view.Epoch

@@ -15,7 +15,7 @@ import (
 )
 
 // A program that keeps a record of each source can keep there what the crawler knows of
-// it, and the rest, which is small, now and then. What was told of a source is then kept
+// it, and the rest, which is small, now and then. What was reported of a source is then kept
 // as soon as its record is, and what is shared by all may be older.
 //
 //  1. [Crawler.SavePooled] writes what all sources have in common.

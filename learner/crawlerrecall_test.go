@@ -117,7 +117,7 @@ func (k *keeper) learn(r *stream.Rand, from time.Time, hours int) time.Time {
 
 func near(a, b, by float64) bool { return math.Abs(a-b) <= by*max(math.Abs(a), math.Abs(b)) }
 
-// TestRecall: what was told of a source before a kill is known after it, also where what
+// TestRecall: what was reported of a source before a kill is known after it, also where what
 // is pooled is older.
 func TestRecall(t *testing.T) {
 	for _, old := range []int{0, 1, 6} {

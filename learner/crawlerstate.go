@@ -16,7 +16,7 @@ import (
 	"ephemera/env"
 )
 
-// CrawlerState is what a [Crawler] holds beside its learner and its sources, as data.
+// CrawlerState is what a [Crawler] holds besides its learner and its sources, as data.
 type CrawlerState struct {
 	PerGroup int           `json:"per_group"`
 	HalfLife time.Duration `json:"half_life"` // ns

@@ -77,7 +77,7 @@ type Kind struct {
 
 // Kinds are all kinds; the first is the default.
 var Kinds = []Kind{
-	{ // where nothing is known but costs and budget, and where the true state is seen beside
+	{ // where nothing is known but costs and budget, and where the true state is seen as well
 		Name:   "lspe",
 		About:  "the LSPE(0) actor-critic with a price for the budget",
 		Levels: []env.Level{env.LevelOnline, env.LevelObserved},

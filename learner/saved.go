@@ -43,7 +43,7 @@ type Saved struct {
 	Length float64 `json:"length,omitempty"`
 	// State is the learner's, as encoding/json writes it.
 	State json.RawMessage `json:"learner"`
-	// Crawls is what a [Crawler] holds beside its learner.
+	// Crawls is what a [Crawler] holds besides its learner.
 	Crawls *CrawlerState `json:"crawler,omitempty"`
 	// Run is what else the program that saved it wants to know again.
 	Run json.RawMessage `json:"run,omitempty"`

@@ -39,7 +39,7 @@ page. The file may be edited while it runs. Ctrl-C ends it; the next start goes 
 	var dry, once bool
 	f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
 	f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
-	f.StringVar(&contact, "contact", "", "`address` of mail or of a page that servers are told, so that people can complain")
+	f.StringVar(&contact, "contact", "", "`address` of mail or of a page that is sent to servers, so that people can complain")
 	f.StringVar(&worth, "worth", "", "`file` with the columns source, the address of a feed, and worth, 0 to 10: what its items are worth; 1 without")
 	f.DurationVar(&o.HalfLife, "half-life", 2*time.Hour, "`time` in which an item loses half of its interest")
 	f.DurationVar(&o.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")

@@ -196,7 +196,7 @@ func TestKill(t *testing.T) {
 }
 
 // TestKillLearned holds that over kill -9 under load every URL of a learned crawl whose put
-// was acknowledged is known to the learner, with what was told of it.
+// was acknowledged is known to the learner, with what was reported of it.
 func TestKillLearned(t *testing.T) {
 	rounds := 5
 	if *full {

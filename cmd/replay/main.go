@@ -42,14 +42,14 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		format       result.Format
 		half, period time.Duration
 		now, out     string
-		told         = experiments.DefaultTold
+		feedback     = experiments.DefaultFeedbackDelay
 		longest      time.Duration
 		columns      = env.PublishedColumns
 	)
 	f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour (default as many as are made now, by -now, or as every source every 4h needs)")
 	f.DurationVar(&period, "every", 0, "`time`, such as 30m: as many crawls as it takes to crawl every source once in that time, in place of -crawls-per-hour")
 	f.StringVar(&now, "now", "", "`schedule` that is used now: freshrss, which is every source every 60 minutes and also what Miniflux does by default, miniflux with its entry frequency, commafeed, nutch or stormcrawler, or one of the last four with -relative behind it, with as many crawls as it makes of itself unless a number is given; or a file of the crawls that were made, with the columns source and crawled (default every source in turn)")
-	f.StringVar(&told, "told", told, "`when` the utility of an item becomes known: late:48h is 48 hours after it was published; now is when it is crawled; with never each item counts 1")
+	f.StringVar(&feedback, "feedback", feedback, "`when` the utility of an item becomes known: late:48h is 48 hours after it was published; now is when it is crawled; with never each item counts 1")
 	f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; a crawl misses older ones. 0 stands for all new ones, and for the last 20 at the first crawl")
 	f.DurationVar(&longest, "longest", 0, "`time` that passes at most between two crawls of a source, but with rules of software (default a week, or the time of eight rounds if that is longer)")
 	f.Func("columns", "`names` of the columns of LOG where they are others than source, published and utility: source=feed,published=date,utility=votes", func(text string) error { return name(&columns, text) })
@@ -82,8 +82,8 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	case f.IsSet("longest") && longest < time.Minute:
 		return cli.Usagef("-longest is %v; allowed is 1m or more", longest)
 	}
-	if q.Late, err = experiments.ParseTold(told); err != nil {
-		return cli.Usagef("-told %w", err)
+	if q.Late, err = experiments.ParseFeedbackDelay(feedback); err != nil {
+		return cli.Usagef("-feedback %w", err)
 	}
 	q.Longest = longest.Hours()
 	out = cmp.Or(out, filepath.Join("results", "replay-"+replay.Name(log)))

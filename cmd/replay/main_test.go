@@ -71,7 +71,7 @@ func TestErrors(t *testing.T) {
 	refuse(log+" -half-life 0s", cli.Usage, "-half-life is 0s; allowed is 1s or more")
 	refuse(log+" -crawls-per-hour -1", cli.Usage, "-crawls-per-hour is -1; allowed is a finite number above 0")
 	refuse(log+" -now "+far+" -every 30m", cli.Usage, "the crawls of -now say how many there are")
-	refuse(log+" -told 48h", cli.Usage, `-told is "48h"; allowed are late:`)
+	refuse(log+" -feedback 48h", cli.Usage, `-feedback is "48h"; allowed are late:`)
 	refuse(log+" -longest 1s", cli.Usage, "-longest is 1s; allowed is 1m or more")
 	refuse(log+" -longest 2h", cli.Failure, "sources every 2.0 h takes 4 crawls per hour; there are 2")
 	refuse(log+" -columns feed", cli.Usage, `-columns: "feed" names no column; allowed are source=NAME`)

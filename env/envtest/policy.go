@@ -35,7 +35,7 @@ func policy[O env.Knowledge](t *testing.T, in env.Instance, newPolicy func() env
 	learnA, learns := a.(env.Learner[O])
 	learnB, _ := b.(env.Learner[O])
 	if _, named := reflect.TypeOf(a).MethodByName("Update"); named && !learns {
-		t.Fatalf("%T has a method Update and is no learner of its level; it would never be told anything", a)
+		t.Fatalf("%T has a method Update and is no learner of its level; it would never observe anything", a)
 	}
 	n := len(in.Sources)
 	some := false

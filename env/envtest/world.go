@@ -18,8 +18,8 @@ import (
 const Epochs = 400
 
 // World checks that the worlds that newWorld returns, all built alike, keep
-// the contract of env.World and refuse crawls over the budget, unless they were
-// told to let them pass. State, where it is not nil, has to be the true state.
+// the contract of env.World and refuse crawls over the budget, unless the world
+// lets them pass. State, where it is not nil, has to be the true state.
 func World(t *testing.T, newWorld func() env.World, overrun bool) {
 	t.Helper()
 	t.Run("first view", func(t *testing.T) { firstView(t, newWorld()) })

@@ -44,7 +44,7 @@ func readSweep(_ context.Context, dir string) (*Page, error) {
 	}
 	p := &Page{
 		Title: s.Name, Question: s.Question, Answer: s.Verdict, Config: s.Config, Command: s.Command,
-		Notes: append([]string{s.Sentence()}, s.Told...), Warnings: s.Warnings(),
+		Notes: append([]string{s.Sentence()}, s.Notes...), Warnings: s.Warnings(),
 	}
 	if len(s.Cells) <= mostDots {
 		cells.Figures = []plot.Figure{dots(s, groups)}

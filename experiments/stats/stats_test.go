@@ -91,7 +91,7 @@ func TestCoverage(t *testing.T) {
 
 // Of policies that earn the same the interval between the best two leaves out 0 in at
 // most 5 of 100 comparisons, however many they are; one that earns more by as much as
-// the noise is, is told apart.
+// the noise is, is distinguished.
 func TestBestOfMany(t *testing.T) {
 	const trials = 500
 	for _, rows := range []uint64{2, 10, 60} {

@@ -340,5 +340,5 @@ func (c *Config) identify() error {
 func (cell *Cell) problem() string {
 	r, usual := cell.Run, experiments.NewRun().World
 	return fmt.Sprint(r.Instance.Name, r.Instance.Law, r.Instance.Objective, r.Instance.Budget, cmp.Or(r.World.Marks, usual.Marks),
-		r.World.Trace, r.World.Epoch, r.World.Decay, r.World.Split, r.World.Told == "never")
+		r.World.Trace, r.World.Epoch, r.World.Decay, r.World.Split, r.World.FeedbackDelay == "never")
 }

@@ -108,7 +108,7 @@ type Summary struct {
 	Runs     int                  `json:"runs"`             // that are done
 	Missing  int                  `json:"missing"`
 	Failures []string             `json:"failures,omitempty"` // cell, seed and error of runs that failed now
-	Told     []string             `json:"told,omitempty"`     // sentences on the worlds of the runs
+	Notes    []string             `json:"notes,omitempty"`    // sentences on the worlds of the runs
 	Ran      int                  `json:"-"`                  // runs that were performed now
 	Final    bool                 `json:"-"`                  // no runs are left to other shards, and the files are written
 }
@@ -141,7 +141,7 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 		}
 	}
 	sum := experiments.Summarize(groups, metric)
-	s.Scores, s.Told = scale(groups, metric), sum.Notes
+	s.Scores, s.Notes = scale(groups, metric), sum.Notes
 	for i, cell := range c.Cells {
 		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, stats.Profile(groups[i].Values(metric), s.Scores)}
 		for _, key := range c.Axes {
@@ -191,7 +191,7 @@ const SummaryFile = "summary.json"
 func (s *Summary) Document() result.Document {
 	return result.Document{
 		Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.less()},
-		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Told, s.Warnings(), []string{s.Verdict}),
+		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Notes, s.Warnings(), []string{s.Verdict}),
 	}
 }
 

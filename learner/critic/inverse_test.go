@@ -12,7 +12,7 @@ import (
 )
 
 // TestShermanMorrison holds the running inverse against the direct inverse of
-// a matrix that is averaged beside it, over 10⁵ steps.
+// a matrix that is averaged next to it, over 10⁵ steps.
 // "The last iterate is simply the Sherman–Morrison formula to update the
 // inverse" (Allerton, section IV, with the indices put right).
 func TestShermanMorrison(t *testing.T) {

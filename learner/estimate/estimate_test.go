@@ -181,7 +181,7 @@ func TestWindow(t *testing.T) {
 			if m := got.Window; math.IsInf(window, 1) != math.IsInf(m, 1) || m < math.Inf(1) && math.Abs(m/window-1) > .12 {
 				t.Errorf("window %v, seed %d: found %v", window, seed, m)
 			}
-			// Within a short window decay and inflow are not told apart, but what
+			// Within a short window decay and inflow cannot be distinguished, but what
 			// a crawl finds is known.
 			s := min(window, 10)
 			got.Window = math.Inf(1)

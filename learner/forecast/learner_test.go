@@ -216,7 +216,7 @@ func TestRareItems(t *testing.T) {
 		w := envtest.Poisson(t, in, seed, env.PoissonOptions{Items: true, Marks: env.MarksPerItem}, a)
 		for n := range 3000 {
 			step(t, w, a)
-			if _, b, _ := l.Estimate(0); b > 10 && n > 10 { // by then the first items have told the scale
+			if _, b, _ := l.Estimate(0); b > 10 && n > 10 { // by then the first items have shown the scale
 				t.Errorf("seed %d, epoch %d: an inflow of %.3g is foretold of a source with %.3g", seed, n, b, in.Sources[0].Rate*in.Sources[0].Interest)
 				break
 			}
@@ -254,7 +254,7 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// TestLongest: beside a source that the index always prefers, all others are
+// TestLongest: next to a source that the index always prefers, all others are
 // crawled once by their share of the budget, and no source waits longer than it is
 // told, unless that asks for more than the share.
 func TestLongest(t *testing.T) {

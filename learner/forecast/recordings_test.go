@@ -113,7 +113,7 @@ func replayFrom(t testing.TB, rec *env.Recording, split, budget float64, agent f
 	return stat.Mean(envtest.Play(t, w, agent(w.Terms(), in), 0), nil)
 }
 
-// cold knows nothing at first, and is told what items were worth after 48 hours.
+// cold knows nothing at first, and observes what items were worth after 48 hours.
 func cold(set Settings) func(env.Terms, env.Instance) env.Agent {
 	return func(terms env.Terms, _ env.Instance) env.Agent {
 		return env.NewAgent[env.Online](newLearner(terms, &set)).Late(48, env.Instance{})

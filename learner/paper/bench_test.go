@@ -105,7 +105,7 @@ func against(b *testing.B, l int, work func()) {
 	b.ReportMetric(0, "ns/op") // of both together: left out
 }
 
-// BenchmarkStep is one whole step of the paper's learner on Table I, beside
+// BenchmarkStep is one whole step of the paper's learner on Table I, next to
 // the five passes at ℓ = 14.
 func BenchmarkStep(b *testing.B) {
 	for _, name := range []string{"printed", "crawled", "ages"} {
@@ -113,7 +113,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkLSPE is one step of the critic alone, beside the five passes, for ℓ
+// BenchmarkLSPE is one step of the critic alone, next to the five passes, for ℓ
 // of N = 4, 10, 20 and 40 sources.
 func BenchmarkLSPE(b *testing.B) {
 	for _, l := range sizes {

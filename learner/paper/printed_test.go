@@ -14,7 +14,7 @@ import (
 
 // printed is section IV of Allerton with dense matrices, slow and word for word:
 // features of section V, T, f of section III, the score (8), the ascent (9) and
-// LSPE(0). It is told what was crawled.
+// LSPE(0). It observes what was crawled.
 type printed struct {
 	u, ceiling          []float64
 	q                   [][3]float64
@@ -143,7 +143,7 @@ func (p *printed) solve(y, v *mat.VecDense) {
 	}
 }
 
-// TestAgainstPrinted follows section IV beside the learner, past blocks of 500
+// TestAgainstPrinted follows section IV next to the learner, past blocks of 500
 // and 1000 epochs, for both step rules and both inverses. Thresholds move slowly
 // and few logits saturate, so that rounding is not amplified.
 func TestAgainstPrinted(t *testing.T) {

@@ -35,7 +35,7 @@ type Settings struct {
 	// Price is "none", or "learned": the learner finds the price λ at which the
 	// budget is kept on average. The reward of a crawl is then x − λC.
 	Price string `json:"price" toml:"price"`
-	// Reward is what the critic is told that an epoch earned: "literal", Σ Xᵢ
+	// Reward is what the critic takes for the reward of an epoch: "literal", Σ Xᵢ
 	// whether crawled or not, as η and b̄ are printed, or "crawled", the interest
 	// that the crawls brought back, which is the objective.
 	Reward string `json:"reward" toml:"reward"`

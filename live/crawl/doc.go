@@ -4,8 +4,8 @@
 //  2. At each [Crawler.Tick] the learner names feeds that are worth a look; the
 //     schedule of live/store hands them out, one of a host at a time; live/feed
 //     fetches them (crawl.go).
-//  3. What a fetch found is told to the learner, and put on disk together with what
-//     is known of the feed (state.go). After a crash the learner is told again what
+//  3. What a fetch found is reported to the learner, and put on disk together with what
+//     is known of the feed (state.go). After a crash the learner is given again what
 //     it was told since it was saved.
 //  4. A page shows what was found and what is thought (page.go).
 //

@@ -74,7 +74,7 @@ func (r *record) count(published time.Time) {
 	}
 }
 
-// Outcomes of entries of the journal beside those of fetches.
+// Outcomes of entries of the journal besides those of fetches.
 const (
 	pushed   feed.Outcome = "pushed"   // a hub told of the items
 	imported feed.Outcome = "imported" // a recording did
@@ -98,7 +98,7 @@ const (
 	journalPrefix = "crawl/"
 	learnerName   = "snapshot"
 	saveEvery     = time.Hour
-	leastWorth    = 1e-6 // that the learner is told; 0 would stand for 1
+	leastWorth    = 1e-6 // that the learner is given; 0 would stand for 1
 )
 
 func journalName(seq uint64) string { return fmt.Sprintf("%s%016x", journalPrefix, seq) }

@@ -36,7 +36,7 @@ const (
 
 	// MaxRetry is how long a Retry-After is obeyed at most.
 	MaxRetry = 7 * 24 * time.Hour
-	// maxWait is the longest wish that is told from a longer one.
+	// maxWait is the longest wish that is kept as it is.
 	maxWait = 100 * 365 * 24 * time.Hour
 )
 
@@ -87,7 +87,7 @@ type Fetcher struct {
 	busy map[string]*turn // by name, as long as anybody locks it
 }
 
-// Memory keeps what servers ask for. It has the clock, and is told how long things last.
+// Memory keeps what servers ask for. It has the clock, and is given how long things last.
 // Its methods may be called at once.
 type Memory interface {
 	// Left is for how long a host is still to be left alone.

@@ -55,7 +55,7 @@ const (
 	// anyway is after which time a URL is fetched again if the learner never says so
 	// and no longest interval is set.
 	anyway = 30 * 24 * time.Hour
-	// mostNew is how many items of a fetch are taken up where only their number is told.
+	// mostNew is how many items of a fetch are taken up where only their number is given.
 	mostNew = 1000
 )
 

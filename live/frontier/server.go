@@ -1,5 +1,5 @@
 // Package frontier is the service of the URLFrontier protocol over live/store:
-// what each call does is told in docs/frontier.md.
+// docs/frontier.md says what each call does.
 //
 //  1. server.go has the calls; those that write answer when it is on disk.
 //  2. key.go derives the key of a URL that has none.
@@ -103,7 +103,7 @@ func (s *Server) ms() int64 { return s.opt.Now().UnixMilli() }
 
 var errClosing = status.Error(codes.Unavailable, "the frontier is closing")
 
-// failure is how an error of the store, if it is one, is told to a client.
+// failure is how an error of the store, if it is one, reaches a client.
 func (s *Server) failure(err error) error {
 	if err == nil {
 		return nil

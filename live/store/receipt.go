@@ -14,7 +14,7 @@ import (
 
 // receipt says how far what was acknowledged had come. Each batch has the number of
 // commits up to it. The same number is written to a file of its own when the batch is on
-// disk and before anybody is told. Where that file is ahead of what a start finds in the
+// disk and before anybody gets an answer. Where that file is ahead of what a start finds in the
 // store, a file of the store was cut, damaged or replaced.
 type receipt struct {
 	Commits int64

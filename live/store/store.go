@@ -52,7 +52,7 @@ type Options struct {
 	Cache  int64 // bytes of records that are kept in memory; 0 stands for 64 MiB
 	Log    *slog.Logger
 	FS     vfs.FS              // nil is that of the system
-	Synced func(time.Duration) // is told how long each sync took; may be nil
+	Synced func(time.Duration) // is given how long each sync took; may be nil
 }
 
 // Store is a schedule on disk. Its methods may be called at once.

@@ -176,7 +176,7 @@ func feeds(c *learner.Crawler, err error) (functions, error) {
 	if err != nil {
 		return nil, err
 	}
-	// later has items of worth −1 be told later.
+	// items of worth −1 are given later.
 	later := func(items []learner.Item) []learner.Item {
 		for k := range items {
 			if items[k].Worth == -1 {

@@ -15,7 +15,7 @@ import (
 	"ephemera/experiments/result"
 )
 
-// bench runs the command, with knowledge model unless told otherwise, and returns
+// bench runs the command, with knowledge model unless another is given, and returns
 // what it prints.
 func bench(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()

@@ -59,7 +59,7 @@ func New(name, about, out string) *Comparison {
 		{"instance", "instance.name", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file"},
 		{"law", "instance.law", "`law` of interest by age of all sources: " + env.LawsAllowed("or") + "; default their own"},
 		{"objective", "instance.objective", "`aim` in place of the sources' laws of interest: " + env.ObjectivesAllowed + "; an epoch counts as an hour"},
-		{"believe", "instance.believe", "`instance` of the same sources: all policies but whittle, the reference, are told its parameters in place of the true ones"},
+		{"believe", "instance.believe", "`instance` of the same sources: all policies but whittle, the reference, are given its parameters in place of the true ones"},
 		{"budget", "instance.budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)"},
 		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise"},
 		{"marks", "world.marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential) or per-epoch (exponential, one draw per source and epoch)"},
@@ -67,7 +67,7 @@ func New(name, about, out string) *Comparison {
 		{"epoch", "world.epoch", "`length` of an epoch of -trace, such as 30m or 1h"},
 		{"decay", "world.decay", "`rate` per hour at which the interest of -trace decays; with knowledge online the learner estimates it"},
 		{"split", "world.split", "`share` of the time of -trace on which the model is fitted; the rest is measured"},
-		{"told", "world.told", "`when` the utility of an item of -trace becomes known to learners: late:48h (the default) is 48 hours after it was published; now (the default with knowledge observed) is when it is crawled; with never each item counts 1"},
+		{"feedback", "world.feedback", "`when` the utility of an item of -trace becomes known to learners: late:48h (the default) is 48 hours after it was published; now (the default with knowledge observed) is when it is crawled; with never each item counts 1"},
 		{"steps", "steps", "`epochs` of every run; with -trace all of the measured part unless fewer are asked for"},
 	} {
 		if v := c.Run.Value(x.key); v != "" && v != 0. {

@@ -26,7 +26,7 @@ it earns with exact Whittle and simple policies in the same world. Without a
 flag: Table I of the papers, budget 1, 10 000 steps. With -out the same command
 runs what an earlier one left to do.`
 
-// compared are the learner and the policies beside it, in the order of the table.
+// compared are the learner and the policies that it is compared with, in the order of the table.
 var compared = []string{"learned", "whittle", "greedy", "myopic", "round-robin", "best-source"}
 
 // Run is the command.

@@ -88,7 +88,7 @@ func TestBadInput(t *testing.T) {
 	refuse("extra", cli.Usage, "extra")
 	refuse("-steps x", cli.Usage, "steps", "x")
 	refuse("-trace "+good+" -split 1.5", cli.Usage, "split is 1.5", "below 1")
-	refuse("-trace "+good+" -told later", cli.Usage, "later", "late:48h, now and never")
+	refuse("-trace "+good+" -feedback later", cli.Usage, "later", "late:48h, now and never")
 	refuse("-algorithm paper -set degree=1.5", cli.Usage, "degree", "a whole number is needed")
 	refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1")
 	refuse("-instance "+rich, cli.Failure, "rich.toml", "1e+30")
@@ -117,7 +117,7 @@ func TestNotes(t *testing.T) {
 		"-steps 50 -algorithm paper":                        "no policy that keeps the budget earns more than",
 		"-trace " + recording:                               "Whittle has parameters that were fitted",
 		"-trace " + recording + " -budget 0":                "budget 1,",
-		"-trace " + recording + " -told late:24h":           "becomes known 24h after its publication",
+		"-trace " + recording + " -feedback late:24h":       "becomes known 24h after its publication",
 		"-steps 50 -instance lognormal:6 -budget 0 -seed 3": "budget 1,",
 	} {
 		printed, _, err := train(t, strings.Fields(args)...)

@@ -49,7 +49,7 @@ type Learner struct {
 
 var _ env.Learner[env.Observed] = (*Learner)(nil)
 
-// New returns the learner for sources of which it is told these terms. It explores
+// New returns the learner for sources of which it is given these terms. It explores
 // with draws from r.
 func New(t env.Terms, s Settings, r *stream.Rand) (*Learner, error) {
 	if err := s.Validate(); err != nil {

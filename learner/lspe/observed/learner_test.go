@@ -295,8 +295,8 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestTimeScales: the actor's steps vanish beside the critic's, and the price's
-// beside the actor's.
+// TestTimeScales: the actor's steps vanish compared with the critic's, and the price's
+// compared with the actor's.
 func TestTimeScales(t *testing.T) {
 	set := DefaultSettings()
 	for n := 100; n < 1e9; n *= 10 {

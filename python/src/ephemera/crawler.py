@@ -15,10 +15,10 @@ from .policies import amounts, get, put
 from .world import seed_of
 
 _OUTCOMES = ("found", "unchanged", "failed")
-_LATER = -1  # a worth that is told later
+_LATER = -1  # a worth that is given later
 
 Item = tuple[float, float | None]
-"""When an item was published, Unix time in seconds, and its worth when it was new; None for what is told later."""
+"""When an item was published, Unix time in seconds, and its worth when it was new; None for what is given later."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Belief:
 
 
 class Crawler(_library.Handle):
-    """Says which sources to crawl when there is room, and is told of crawls when they are done.
+    """Says which sources to crawl when there is room, and learns from each crawl that is reported to it.
 
-    All times are Unix times in seconds, and handed in. Crawls may be told in any order, also of
+    All times are Unix times in seconds, and handed in. Crawls may be reported in any order, also of
     sources that were not asked for. It knows nothing of the sources beforehand.
     """
 
@@ -109,7 +109,7 @@ class Crawler(_library.Handle):
         return int(self._ask("length"))
 
     def select(self, now: float, n: int) -> list[str]:
-        """Return at most n sources to crawl now. A crawl that is never told of counts as failed."""
+        """Return at most n sources to crawl now. A crawl that is never reported counts as failed."""
         return self._ask("select", _date(now, "now"), operator.index(n)) or []
 
     def update(

@@ -104,7 +104,7 @@ def put(path: str | os.PathLike[str], text: str) -> None:
 class Policy(_library.Handle):
     """A policy of the catalogue by its name, which picks sources to crawl.
 
-    It keeps the books of the crawls that it is told of, so that ``select()`` needs no argument. With
+    It keeps account of the crawls that it is given, so that ``select()`` needs no argument. With
     knowledge ``observed`` it needs the states, (n,) interest. Where sources come and go, and time is
     that of a clock, a :class:`Crawler` is asked.
 
