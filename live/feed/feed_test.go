@@ -433,6 +433,9 @@ func TestPartsAsWhole(t *testing.T) {
 		for _, items := range [][]Item{got.Items, want.items} {
 			for i := range items {
 				items[i].Also = 0 // which depends on the others
+				if strings.Contains(path, "variant_namespace") {
+					items[i].Summary = "" // of content, which gofeed finds by a prefix, and parts have none
+				}
 			}
 		}
 		if got.Title != short(whole.Title) || !slices.Equal(got.Items, want.items) {

@@ -41,6 +41,7 @@ type Item struct {
 	Also      uint64    `json:"-"`  // an item with the same one is the same, at another look; 0 without
 	Title     string    `json:"title,omitempty"`
 	Link      string    `json:"link,omitempty"`
+	Summary   string    `json:"summary,omitempty"`  // beginning of what it says, as text
 	Published time.Time `json:"published,omitzero"` // zero where it does not say
 }
 
@@ -112,7 +113,7 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 // that of another look with the same title and date, wherever its link leads by then.
 func newItem(it *gofeed.Item, at *url.URL) Item {
 	name := cmp.Or(untracked(cmp.Or(it.GUID, it.Link)), it.Title+"\x00"+it.Published+"\x00"+it.Description)
-	item := Item{ID: hash(name), Title: short(it.Title)}
+	item := Item{ID: hash(name), Title: short(it.Title), Summary: summary(cmp.Or(it.Description, it.Content))}
 	if to, err := at.Parse(it.Link); err == nil && len(it.Link) <= maxLink {
 		item.Link = to.String()
 	}
