@@ -31,7 +31,8 @@ const year = 365 * 24 * time.Hour // the longest time that a flag gives
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	f := cli.NewFlags("crawl", `
 Crawls the feeds of an OPML file, learns when each is worth a look, and shows it on a
-page. The file may be edited while it runs. Ctrl-C ends it; the next start goes on.
+page, where readers find what was found as a feed (/items.json, /items.atom) and the list
+(/opml). The file may be edited while it runs. Ctrl-C ends it; the next start goes on.
 
   crawl -opml feeds.opml -contact you@example.org [flags]`)
 	o := crawl.Options{Now: time.Now, Log: slog.New(slog.NewTextHandler(stderr, nil))}

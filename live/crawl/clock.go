@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -30,15 +31,12 @@ func (c *Crawler) setBack(now time.Time) {
 	c.opt.Log.Warn("the clock was set back; waits go on from there", "time", now.UTC(), "by", s.by)
 	c.listed, c.saved = time.Time{}, now
 	s.move(&c.stats.Last)
-	for i := range c.stats.Latest {
-		s.move(&c.stats.Latest[i].At)
-	}
 	c.stats.setBack(now)
 	for i := range c.recent {
 		s.move(&c.recent[i])
 	}
 	slices.SortFunc(c.recent, time.Time.Compare)
-	err := c.setHostsBack(s)
+	err := errors.Join(c.setHostsBack(s), c.setItemsBack(s))
 	for _, r := range c.feeds {
 		if r.setBack(s) && !r.held && err == nil { // what is under way is kept at its end
 			_, err = c.keep(r, nil)

@@ -67,6 +67,7 @@ type Crawler struct {
 	latest   time.Time          // that the clock has shown
 	feeds    map[string]*record // by address in the OPML file
 	blocked  map[string]block   // hosts that asked to be left alone
+	river    []drop             // the items that are kept, the last found last
 	list     []byte             // the OPML file, as it was read
 	listErr  error              // of the last reading
 	left     []error            // outlines of list that name no feed
@@ -148,7 +149,7 @@ func (c *Crawler) enlist(outlines []Outline) error {
 				return err
 			}
 		}
-		r.listed, r.Worth = true, o.Worth
+		r.listed, r.Worth, r.Categories = true, o.Worth, o.Categories
 		if w, ok := c.opt.Worth[o.URL]; ok {
 			r.Worth = w
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,8 @@ type Outline struct {
 	URL   string
 	Title string
 	Worth float64 // of an item, 0 to 10
+
+	Categories []string // paths of the folders that it is in, such as News/Local
 }
 
 // ParseOPML reads the feeds of an OPML file, in whatever folders they are. A feed that is
@@ -29,7 +32,8 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 	d.Strict = false // people forget to write & as &amp;
 	d.Entity = xml.HTMLEntity
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // it is UTF-8 by now
-	known := map[string]bool{}
+	known := map[string]int{}                                                          // place among the feeds
+	var folders []string                                                               // that are open; "" for a feed
 	for inside := false; ; {
 		line, _ := d.InputPos()
 		token, err := d.Token()
@@ -44,16 +48,33 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 			return nil, nil, fmt.Errorf("it is no OPML: it begins with <%s>", start.Name.Local)
 		}
 		inside = inside || is
+		if end, is := token.(xml.EndElement); is && strings.EqualFold(end.Name.Local, "outline") && len(folders) > 0 {
+			folders = folders[:len(folders)-1]
+		}
 		if !is || !strings.EqualFold(start.Name.Local, "outline") {
 			continue
 		}
 		o, err := newOutline(start.Attr)
-		switch {
-		case err != nil:
+		category := strings.Join(slices.DeleteFunc(slices.Clone(folders), func(name string) bool { return name == "" }), "/")
+		folder := ""
+		if o.URL == "" {
+			folder = o.Title
+		}
+		folders = append(folders, folder)
+		if err != nil {
 			left = append(left, fmt.Errorf("line %d: %w", line, err))
-		case o.URL != "" && !known[o.URL]:
-			known[o.URL] = true
+		}
+		if err != nil || o.URL == "" {
+			continue
+		}
+		k, is := known[o.URL]
+		if !is {
+			k = len(feeds)
+			known[o.URL] = k
 			feeds = append(feeds, o)
+		}
+		if category != "" && !slices.Contains(feeds[k].Categories, category) {
+			feeds[k].Categories = append(feeds[k].Categories, category)
 		}
 	}
 	if len(feeds) == 0 {
@@ -69,6 +90,7 @@ func newOutline(attrs []xml.Attr) (o Outline, err error) {
 	for _, a := range attrs {
 		value[strings.ToLower(a.Name.Local)] = strings.TrimSpace(a.Value)
 	}
+	o.Title = cmp.Or(value["title"], value["text"])
 	address := value["xmlurl"]
 	if address == "" {
 		return o, nil
@@ -89,7 +111,6 @@ func newOutline(attrs []xml.Attr) (o Outline, err error) {
 	if o.Worth, err = ParseWorth(cmp.Or(value["worth"], "1")); err != nil {
 		return o, fmt.Errorf("%s: %w", shown(address), err)
 	}
-	o.Title = cmp.Or(value["title"], value["text"])
 	return o, nil
 }
 

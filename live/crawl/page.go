@@ -136,23 +136,36 @@ func (c *Crawler) Row(r *record) feedRow {
 	return row
 }
 
+// named returns the feed of a key, or nil.
+func (c *Crawler) named(key string) *record {
+	for _, r := range c.feeds {
+		if key != "" && r.Key() == key {
+			return r
+		}
+	}
+	return nil
+}
+
+// onList returns the feeds of the list, by name.
+func (c *Crawler) onList() (feeds []*record) {
+	for _, r := range c.feeds {
+		if r.listed {
+			feeds = append(feeds, r)
+		}
+	}
+	slices.SortFunc(feeds, func(a, b *record) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Name()), strings.ToLower(b.Name())), cmp.Compare(a.ID.URL, b.ID.URL))
+	})
+	return feeds
+}
+
 // view returns what the page shows, of one feed if that is named.
 func (c *Crawler) view(name string) *view {
 	v := &view{
 		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left, Full: c.store.Full(), Stats: &c.stats,
 		All: name == "all",
 	}
-	for _, r := range c.feeds {
-		if name != "" && r.Key() == name {
-			v.One = r
-		}
-		if r.listed {
-			v.Feeds = append(v.Feeds, r)
-		}
-	}
-	slices.SortFunc(v.Feeds, func(a, b *record) int {
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Name()), strings.ToLower(b.Name())), cmp.Compare(a.ID.URL, b.ID.URL))
-	})
+	v.One, v.Feeds = c.named(name), c.onList()
 	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })
 	return v
 }
@@ -166,8 +179,23 @@ func (v *view) Regular(d day) time.Duration {
 	return length * time.Duration(len(v.Feeds)) / time.Duration(max(d.Requests, 1)) / 2
 }
 
-// NameOf returns what people call the feed of an address.
-func (v *view) NameOf(address string) string { return v.feeds[address].Name() }
+// Categories returns the folders of the list.
+func (v *view) Categories() (names []string) {
+	for _, r := range v.Feeds {
+		names = append(names, r.Categories...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Latest returns the items that were found last, but for those of first looks at feeds.
+func (v *view) Latest() ([]*item, error) {
+	items, _, err := v.find(nil, shownItems, func(d *drop) bool { return !d.first })
+	return items, err
+}
+
+// Name returns what people call the feed of the item.
+func (it *item) Name() string { return it.from.Name() }
 
 // Handler serves the page, and /metrics for Prometheus.
 func (c *Crawler) Handler() http.Handler {
@@ -188,6 +216,9 @@ func (c *Crawler) Handler() http.Handler {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 		write(w, "page.html", r.FormValue("feed"))
 	})
+	mux.HandleFunc("GET /items.json", c.serveRiver("application/feed+json; charset=utf-8", (*riverPage).json))
+	mux.HandleFunc("GET /items.atom", c.serveRiver("application/atom+xml; charset=utf-8", (*riverPage).atom))
+	mux.HandleFunc("GET /opml", c.serveOPML)
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		r.Header = http.Header{} // so that it is plain text
 		promhttp.Handler().ServeHTTP(w, r)

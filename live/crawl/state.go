@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -37,12 +38,13 @@ type record struct {
 	Missed    int        `json:"missed,omitempty"` // requests that showed nothing but new items
 	Hours     [7][24]int `json:"hours,omitzero"`   // when items were published, by day from Monday and hour, UTC
 
-	Worth   float64     `json:"-"` // of an item
-	ID      schedule.ID `json:"-"`
-	listed  bool        // in the OPML file
-	held    bool        // a request is under way
-	pushing bool        // a hub is telling of it
-	same    *record     // that is asked for at its place: itself, or another that moved there
+	Worth      float64     `json:"-"` // of an item
+	Categories []string    `json:"-"` // of the list
+	ID         schedule.ID `json:"-"`
+	listed     bool        // in the OPML file
+	held       bool        // a request is under way
+	pushing    bool        // a hub is telling of it
+	same       *record     // that is asked for at its place: itself, or another that moved there
 }
 
 func newRecord(address string) *record {
@@ -85,7 +87,7 @@ type entry struct {
 	Feed      string       `json:"feed"`
 	At        time.Time    `json:"at"`
 	Outcome   feed.Outcome `json:"outcome"`
-	Items     []feed.Item  `json:"items,omitempty"` // that were new
+	Items     []feed.Item  `json:"items,omitempty"` // that were new; on disk without what people read
 	Truncated bool         `json:"truncated,omitempty"`
 	Worth     float64      `json:"worth"` // of each item
 	NotBefore time.Time    `json:"not_before"`
@@ -148,6 +150,9 @@ func (c *Crawler) load() error {
 		return err
 	}
 	c.saved = c.clock()
+	if err := c.loadItems(); err != nil {
+		return err
+	}
 	if err := c.reread(c.saved); err != nil {
 		return err
 	}
@@ -277,17 +282,27 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	var values []store.Value
-	if e != nil {
-		value, err := json.Marshal(e)
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, store.Value{Name: journalName(c.seq + 1), Data: value})
+	if e == nil {
+		return c.store.Put(r.ID, never, c.latest.UnixMilli(), data)
 	}
+	values, err := e.items(c.seq + 1)
+	if err != nil {
+		return nil, err
+	}
+	bare := *e
+	bare.Items = nil
+	for _, it := range e.Items {
+		bare.Items = append(bare.Items, feed.Item{ID: it.ID, Published: it.Published})
+	}
+	value, err := json.Marshal(bare)
+	if err != nil {
+		return nil, err
+	}
+	values = append(values, store.Value{Name: journalName(c.seq + 1), Data: value})
 	commit, err := c.store.Put(r.ID, never, c.latest.UnixMilli(), data, values...)
 	if err == nil {
-		c.seq += uint64(len(values))
+		c.seq++
+		c.flow(r, e)
 	}
 	return commit, err
 }
@@ -298,7 +313,7 @@ func (c *Crawler) save(now time.Time, end bool) error {
 		return nil
 	}
 	c.saved = now
-	if err := c.sweep(now); err != nil {
+	if err := errors.Join(c.sweep(now), c.ebb(now)); err != nil {
 		return err
 	}
 	var state bytes.Buffer

@@ -11,7 +11,6 @@ import (
 // stats sums up the journal.
 type stats struct {
 	Days    []day                `json:"days"`    // the last first
-	Latest  []found              `json:"latest"`  // the last first; not those of a first look at a feed
 	Outcome map[feed.Outcome]int `json:"outcome"` // requests
 	Items   int                  `json:"items"`
 	Last    time.Time            `json:"last,omitzero"` // request
@@ -23,21 +22,6 @@ type day struct {
 	Requests int         `json:"requests"`
 	Items    int         `json:"items"`
 	Delays   [places]int `json:"delay_places"` // items by place of their delay, as far as it is known
-}
-
-// found is an item with the feed that showed it.
-type found struct {
-	feed.Item
-	Feed string    `json:"feed"`
-	At   time.Time `json:"at"`
-}
-
-// Delay is how long it was there before it was found, or 0 if that is not known.
-func (f found) Delay() time.Duration {
-	if f.Published.IsZero() {
-		return 0
-	}
-	return f.At.Sub(f.Published)
 }
 
 func (s *stats) add(e *entry) {
@@ -64,20 +48,16 @@ func (s *stats) add(e *entry) {
 		return // it had waited for the feed to be known
 	}
 	for _, it := range e.Items {
-		f := found{it, e.Feed, e.At}
 		if !it.Published.IsZero() {
-			d.Delays[min(int(perOctave*math.Log2(1+f.Delay().Minutes())), places-1)]++
+			d.Delays[min(int(perOctave*math.Log2(1+e.At.Sub(it.Published).Minutes())), places-1)]++
 		}
-		s.Latest = slices.Insert(s.Latest, 0, f)
 	}
-	s.Latest = s.Latest[:min(len(s.Latest), shownItems)]
 }
 
 const (
-	shownDays  = 28
-	shownItems = 100
-	perOctave  = 8 // places of delays in a factor of two
-	places     = 16 * perOctave
+	shownDays = 28
+	perOctave = 8 // places of delays in a factor of two
+	places    = 16 * perOctave
 )
 
 // Quantile returns the delay within which a share of the items was found, up to
