@@ -49,7 +49,11 @@ func changing() env.Instance {
 	two.Interest, two.Window, two.Law = 3, math.Inf(1), env.LawHump
 	plain := in.Sources[7]
 	plain.Decay *= 3
-	in.Changes = []env.Change{{At: 30, Sources: []env.Source{one, two, plain}}, {At: 47, Shuffle: true}, {At: 200, Shuffle: true}}
+	in.Changes = []env.Change{
+		{At: 30, Sources: []env.Source{one, two, plain}},
+		{At: 47, Shuffle: true},
+		{At: 200, Shuffle: true},
+	}
 	return in
 }
 

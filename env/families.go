@@ -220,7 +220,9 @@ func RegisterFamily(name string, build func(n int, budget float64, seed uint64) 
 const maxNamed = 10_000_000
 
 func namedAllowed() string {
-	return fmt.Sprintf("allowed are paper, FAMILY:N[:SEED] with the families %s, either with :LAW at its end, and the path of a .toml file", strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+	return fmt.Sprintf("allowed are paper, FAMILY:N[:SEED] with the families %s, "+
+		"either with :LAW at its end, and the path of a .toml file",
+		strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 }
 
 // Named returns the instance of that name:
@@ -261,17 +263,21 @@ func named(name string) (Instance, error) {
 	} else if build := families[parts[0]]; build != nil && (len(parts) == 2 || len(parts) == 3) {
 		n, err := strconv.Atoi(parts[1])
 		if err != nil || n < 1 || n > maxNamed {
-			return Instance{}, fmt.Errorf("instance %q: number of sources is %q; allowed are 1 to %d; %s", name, parts[1], maxNamed, namedAllowed())
+			return Instance{}, fmt.Errorf("instance %q: number of sources is %q; allowed are 1 to %d; %s",
+				name, parts[1], maxNamed, namedAllowed())
 		}
 		if len(parts) == 3 {
 			if seed, err = strconv.ParseUint(parts[2], 10, 64); err != nil {
-				return Instance{}, fmt.Errorf("instance %q: %q is neither a seed, a whole number of 0 or more, nor a law; allowed laws are %s", name, parts[2], LawsAllowed("and"))
+				return Instance{}, fmt.Errorf(
+					"instance %q: %q is neither a seed, a whole number of 0 or more, nor a law; allowed laws are %s",
+					name, parts[2], LawsAllowed("and"))
 			}
 		}
 		in = build(n, 1, seed)
 		in.Budget = math.Max(1, in.Cheapest()) // a crawl may cost more than 1
 	} else if len(parts) > 1 || parts[0] != "paper" {
-		return Instance{}, fmt.Errorf("unknown instance %q; %s; allowed laws are %s", name, namedAllowed(), LawsAllowed("and"))
+		return Instance{}, fmt.Errorf("unknown instance %q; %s; allowed laws are %s",
+			name, namedAllowed(), LawsAllowed("and"))
 	}
 	if law != "" {
 		in = in.WithLaw(law, seed)

@@ -123,7 +123,8 @@ func TestDrift(t *testing.T) {
 	if math.Abs(renewed-1800) > 5*math.Sqrt(1800) || math.Abs(logs/renewed) > 4/math.Sqrt(renewed) {
 		t.Errorf("%v sources were renewed, their mean ln(rate/50) is %v; want 1800 and 0", renewed, logs/renewed)
 	}
-	if small := env.Drift(20, 5, 3); !reflect.DeepEqual(small.Sources, in.Sources[:20]) || !reflect.DeepEqual(small.Sources, env.Lognormal(20, 5, 3).Sources) {
+	small := env.Drift(20, 5, 3).Sources
+	if !reflect.DeepEqual(small, in.Sources[:20]) || !reflect.DeepEqual(small, env.Lognormal(20, 5, 3).Sources) {
 		t.Error("a smaller instance has other sources")
 	}
 }
@@ -147,9 +148,19 @@ func TestWithLaw(t *testing.T) {
 			t.Error("a smaller mixture has other sources")
 		}
 	}
-	for what, want := range map[string]float64{"exponential": 1. / 3, "power": 1. / 3, "hump": 1. / 3, "batch20": .5, "batch1": .5, "window": .5} {
-		if got := float64(count[what]) / n; math.Abs(got-want) > .04 {
-			t.Errorf("%s: %v of the sources; want %v", what, got, want)
+	for _, tt := range []struct {
+		name string
+		want float64
+	}{
+		{"exponential", 1. / 3},
+		{"power", 1. / 3},
+		{"hump", 1. / 3},
+		{"batch20", .5},
+		{"batch1", .5},
+		{"window", .5},
+	} {
+		if got := float64(count[tt.name]) / n; math.Abs(got-tt.want) > .04 {
+			t.Errorf("%s: %v of the sources; want %v", tt.name, got, tt.want)
 		}
 	}
 	for _, law := range []string{"exponential", "power", "hump", "window", "batches"} {
@@ -185,7 +196,8 @@ func TestNamed(t *testing.T) {
 	} {
 		in, err := env.Named(c.name, c.budget)
 		if err != nil || in.ID != c.id || len(in.Sources) != c.n || in.Budget != c.want {
-			t.Errorf("%s: %q with %d sources, budget %v, error %v; want %q, %d, %v", c.name, in.ID, len(in.Sources), in.Budget, err, c.id, c.n, c.want)
+			t.Errorf("%s: %q with %d sources, budget %v, error %v; want %q, %d, %v",
+				c.name, in.ID, len(in.Sources), in.Budget, err, c.id, c.n, c.want)
 		}
 	}
 	for _, c := range []struct {
@@ -193,7 +205,8 @@ func TestNamed(t *testing.T) {
 		budget float64
 		want   string
 	}{
-		{"papers", 0, `unknown instance "papers"; allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, wide`},
+		{"papers", 0, `unknown instance "papers"; ` +
+			"allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, wide"},
 		{"", 0, "allowed are paper"},
 		{"lognormal", 0, "allowed are paper"},
 		{"lognormal:", 0, `number of sources is ""`},
@@ -201,7 +214,8 @@ func TestNamed(t *testing.T) {
 		{"wide:-3", 0, `number of sources is "-3"`},
 		{"wide:1e3", 0, `number of sources is "1e3"`},
 		{"wide:99999999999", 0, "number of sources"},
-		{"mixed:3:x", 0, `"x" is neither a seed, a whole number of 0 or more, nor a law; allowed laws are exponential, power, hump`},
+		{"mixed:3:x", 0, `"x" is neither a seed, a whole number of 0 or more, nor a law; ` +
+			"allowed laws are exponential, power, hump"},
 		{"mixed:3:1:2", 0, "unknown instance"},
 		{"paper:gauss", 0, `unknown instance "paper:gauss"`},
 		{"none.toml", 0, "none.toml"},

@@ -28,15 +28,27 @@ func TestInstanceFile(t *testing.T) {
 	if !reflect.DeepEqual(in, want) {
 		t.Errorf("loaded %+v, want %+v", in, want)
 	}
-	in = must(env.Load(write(t, "change.toml", oneSource+"[[change]]\nat = 5\n[[change.source]]\nname = 'a'\nrate = 9\n[[change]]\nat = 7\n[[change.source]]\nname = 'a'\ninterest = 2\n")))
+	in = must(env.Load(write(t, "change.toml", oneSource+`
+[[change]]
+at = 5
+[[change.source]]
+name = 'a'
+rate = 9
+[[change]]
+at = 7
+[[change.source]]
+name = 'a'
+interest = 2
+`)))
 	if s := in.Phases()[2].Instance.Sources[0]; s.Rate != 9 || s.Interest != 2 || s.Decay != 2 {
 		t.Errorf("after two changes the source is %+v", s)
 	}
 	if in, err := env.Load(write(t, "named.toml", "id = \"x\"\n"+oneSource)); err != nil || in.ID != "x" {
 		t.Errorf("id is %q, error %v", in.ID, err)
 	}
-	if _, err := env.Load(filepath.Join(t.TempDir(), "none.toml")); err == nil || !strings.Contains(err.Error(), "none.toml") {
-		t.Errorf("absent file: %v", err)
+	_, err = env.Load(filepath.Join(t.TempDir(), "none.toml"))
+	if err == nil || !strings.Contains(err.Error(), "none.toml") {
+		t.Errorf("absent file: error is %v; want one that names none.toml", err)
 	}
 }
 
@@ -51,6 +63,8 @@ func TestInstanceFileErrors(t *testing.T) {
 		return strings.Join(keep, "")
 	}
 	with := func(line string) string { return without(strings.Fields(line)[0]) + line + "\n" }
+	const changeOfSource = "[[change]]\nat = 5\n[[change.source]]\n"
+	const unknownKey = "unknown key; allowed are id, budget, [[source]] with name, rate"
 	for _, c := range []struct{ text, want string }{
 		{"", "f.toml: needed are the key budget and at least one [[source]]"},
 
@@ -61,12 +75,13 @@ func TestInstanceFileErrors(t *testing.T) {
 		{with("law = 'power'\nshape = 1"), "shape is 1; allowed is a finite number above 1"},
 		{with("batch = -1"), "batch is -1; allowed are 1 to 10000 items"},
 		{with("batch = 1.5"), `f.toml:7:9: key "source.batch"`},
-		{with("colour = 3"), `f.toml:7:1: key "source.colour": unknown key; allowed are id, budget, [[source]] with name, rate`},
-		{"bugdet = 1\n" + oneSource, `f.toml:1:1: key "bugdet": unknown key; allowed are id, budget, [[source]] with name, rate`},
+		{with("colour = 3"), `f.toml:7:1: key "source.colour": ` + unknownKey},
+		{"bugdet = 1\n" + oneSource, `f.toml:1:1: key "bugdet": ` + unknownKey},
 		{with("rate = 'x'"), `f.toml:6:8: key "source.rate": cannot decode TOML string`},
 		{with("rate = true"), `f.toml:6:8: key "source.rate": cannot decode TOML boolean`},
 		{with("name = 3"), `f.toml:6:8: key "source.name": cannot decode TOML integer`},
-		{with("rate = nan"), `f.toml: instance "f", source 1 ("a"): rate is NaN; allowed is a finite number of items per epoch, 0 or more`},
+		{with("rate = nan"), `f.toml: instance "f", source 1 ("a"): rate is NaN; ` +
+			"allowed is a finite number of items per epoch, 0 or more"},
 		{with("decay = 0"), "decay is 0; allowed is a finite rate per epoch above 0"},
 		{with("interest = inf"), "interest is +Inf"},
 		{with("window = 0"), "window is 0; allowed is a number of epochs above 0, or inf"},
@@ -75,21 +90,25 @@ func TestInstanceFileErrors(t *testing.T) {
 		{with("rate ="), "f.toml:6:"},
 		{"budget = nan\n" + without("budget"), `budget is NaN; allowed is above 0 and at most 1`},
 		{"budget = 0\n" + without("budget"), `budget is 0; allowed is above 0 and at most 1`},
-		{"budget = 2\n" + without("budget"), `f.toml: instance "f": budget is 2; allowed is above 0 and at most 1, the cost of crawling every source`},
-		{oneSource + oneSource[len("budget = 1\n"):], `f.toml: sources 1 and 2 have the same name, "a"; each name is allowed once`},
+		{"budget = 2\n" + without("budget"), `f.toml: instance "f": budget is 2; ` +
+			"allowed is above 0 and at most 1, the cost of crawling every source"},
+		{oneSource + oneSource[len("budget = 1\n"):],
+			`f.toml: sources 1 and 2 have the same name, "a"; each name is allowed once`},
 		{"budget = 1\n" + oneSource, "f.toml:2:1:"},
 		{"budget = 1\nsource = 3\n", `f.toml:2:10: key "source"`},
 		{"budget = 1\nsource = [{name = 'a'}]\n", "f.toml: source 1 lacks a key"},
 		{"\x00", "f.toml:1:1: invalid character"},
 		{"budget = 1\n[[source", "f.toml:2:"},
-		{with("[[change]]\nat = 0\nshuffle = true"), `f.toml: instance "f", change 1: at is 0; allowed are epochs above 0`},
+		{with("[[change]]\nat = 0\nshuffle = true"),
+			`f.toml: instance "f", change 1: at is 0; allowed are epochs above 0`},
 		{with("[[change]]\nat = 5"), "change 1: needed is either shuffle = true or new values of sources"},
-		{with("[[change]]\nat = 5\n[[change.source]]\nrate = 2"), `change 1, source "": there is no source of this name`},
-		{with("[[change]]\nat = 5\n[[change.source]]\nname = 'b'"), `change 1, source "b": there is no source of this name`},
-		{with("[[change]]\nat = 5\n[[change.source]]\nname = 'a'\ncost = 2"), `change 1, source "a": cost is 2; allowed is 1, as costs do not change`},
-		{with("[[change]]\nat = 5\n[[change.source]]\nname = 'a'\nrate = -2"), `change 1, source "a": rate is -2`},
-		{with("[[change]]\nwhen = 5"), `f.toml:8:1: key "change.when": unknown key; allowed are id, budget, [[source]] with name, rate`},
-		{with("[[change]]\nat = 5\n[[change.source]]\nspeed = 5"), `key "change.source.speed": unknown key; allowed are id, budget, [[source]] with name, rate`},
+		{with(changeOfSource + "rate = 2"), `change 1, source "": there is no source of this name`},
+		{with(changeOfSource + "name = 'b'"), `change 1, source "b": there is no source of this name`},
+		{with(changeOfSource + "name = 'a'\ncost = 2"),
+			`change 1, source "a": cost is 2; allowed is 1, as costs do not change`},
+		{with(changeOfSource + "name = 'a'\nrate = -2"), `change 1, source "a": rate is -2`},
+		{with("[[change]]\nwhen = 5"), `f.toml:8:1: key "change.when": ` + unknownKey},
+		{with(changeOfSource + "speed = 5"), `key "change.source.speed": ` + unknownKey},
 	} {
 		_, err := env.Unmarshal("f.toml", []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -105,7 +124,14 @@ func TestInstanceFileErrors(t *testing.T) {
 
 // An instance that is written as TOML is read to the last bit.
 func TestInstanceFileRoundTrip(t *testing.T) {
-	for _, in := range []env.Instance{env.Paper(2), env.Lognormal(20, 5, 1), env.Wide(20, 5, 2), env.Mixed(20, 5, 3), env.Drift(20, 5, 4).WithLaw("mixture", 1), changing()} {
+	for _, in := range []env.Instance{
+		env.Paper(2),
+		env.Lognormal(20, 5, 1),
+		env.Wide(20, 5, 2),
+		env.Mixed(20, 5, 3),
+		env.Drift(20, 5, 4).WithLaw("mixture", 1),
+		changing(),
+	} {
 		roundTrip(t, in)
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -113,7 +139,8 @@ func TestInstanceFileRoundTrip(t *testing.T) {
 		in := env.Instance{ID: rapid.String().Draw(t, "id")}
 		names := rapid.SliceOfNDistinct(rapid.String(), 1, 5, rapid.ID).Draw(t, "names")
 		for _, name := range names {
-			s := env.NewSource(name, rapid.Float64Range(0, 1e9).Draw(t, "rate"), positive.Draw(t, "decay"), positive.Draw(t, "interest"))
+			rate := rapid.Float64Range(0, 1e9).Draw(t, "rate")
+			s := env.NewSource(name, rate, positive.Draw(t, "decay"), positive.Draw(t, "interest"))
 			if rapid.Bool().Draw(t, "windowed") {
 				s.Window = positive.Draw(t, "window")
 			}
@@ -153,13 +180,17 @@ func FuzzInstanceFile(f *testing.F) {
 	odd := strings.Repeat("\\U0010ffff", 3000) // quoted, a character is ten
 	f.Add([]byte("id = \"" + odd + "\"\nbudget = 2\n[[source]]\nname = 'a'\nrate = 1\ndecay = 1\ninterest = 1\n"))
 	f.Add([]byte("[\"" + odd + "\"]\n[\"" + odd + "\"]\n"))
-	f.Add([]byte("id = \"\\u001b\"\nbudget = 1e-3\n[[source]]\nname = 'a'\nrate = 1e308\ndecay = 1e-308\ninterest = 1e308\ncost = 0.001\nwindow = inf\n"))
-	f.Add([]byte("id = \"" + odd + "\"\nbudget = 1\n[[source]]\nname = \"" + odd + "\"\nrate = -1\ndecay = 1\ninterest = 1\n"))
-	f.Add([]byte("id = \"" + odd + "\"\nbudget = 9\n[[source]]\nname = \"" + odd + "\"\nrate = 1\ndecay = 1\ninterest = 1\n"))
+	f.Add([]byte("id = \"\\u001b\"\nbudget = 1e-3\n" +
+		"[[source]]\nname = 'a'\nrate = 1e308\ndecay = 1e-308\ninterest = 1e308\ncost = 0.001\nwindow = inf\n"))
+	f.Add([]byte("id = \"" + odd + "\"\nbudget = 1\n[[source]]\nname = \"" + odd + "\"\n" +
+		"rate = -1\ndecay = 1\ninterest = 1\n"))
+	f.Add([]byte("id = \"" + odd + "\"\nbudget = 9\n[[source]]\nname = \"" + odd + "\"\n" +
+		"rate = 1\ndecay = 1\ninterest = 1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := env.Unmarshal("f.toml", data)
 		if err != nil {
-			if text := err.Error(); !strings.HasPrefix(text, "f.toml:") || strings.Contains(text, "\n") || len(text) > 2000 {
+			text := err.Error()
+			if !strings.HasPrefix(text, "f.toml:") || strings.Contains(text, "\n") || len(text) > 2000 {
 				t.Errorf("error %q is not one line that names the file", text)
 			}
 			return

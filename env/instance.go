@@ -61,7 +61,8 @@ func (in Instance) validPhases() ([]Phase, error) {
 	}
 	for k, c := range in.Changes {
 		if before := phases[k].From; c.At <= before {
-			return phases, fmt.Errorf("change %d: at is %d; allowed are epochs above %d, in the order of time", k+1, c.At, before)
+			return phases, fmt.Errorf("change %d: at is %d; allowed are epochs above %d, in the order of time",
+				k+1, c.At, before)
 		}
 		if c.Shuffle == (len(c.Sources) > 0) {
 			return phases, fmt.Errorf("change %d: needed is either shuffle = true or new values of sources", k+1)
@@ -151,10 +152,13 @@ func (in Instance) Validate() error {
 	}
 	total := in.TotalCost()
 	if !(in.Budget > 0) || in.Budget > total*(1+1e-12) {
-		return fmt.Errorf("instance %.60q: %w is %v; allowed is above 0 and at most %v, the cost of crawling every source", in.ID, ErrBudget, in.Budget, total)
+		return fmt.Errorf("instance %.60q: %w is %v; "+
+			"allowed is above 0 and at most %v, the cost of crawling every source",
+			in.ID, ErrBudget, in.Budget, total)
 	}
 	if cheapest := in.Cheapest(); in.Budget < cheapest {
-		return fmt.Errorf("instance %.60q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled", in.ID, ErrBudget, in.Budget, cheapest)
+		return fmt.Errorf("instance %.60q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled",
+			in.ID, ErrBudget, in.Budget, cheapest)
 	}
 	if _, err := in.validPhases(); err != nil {
 		return fmt.Errorf("instance %.60q, %w", in.ID, err)
@@ -173,7 +177,9 @@ func (in Instance) Terms() Terms {
 
 const (
 	sourceKeys = "name, rate, decay, interest, window, cost, law, shape and batch"
-	fileKeys   = "id, budget, [[source]] with " + sourceKeys + ", and [[change]] with at, shuffle and [[change.source]]; id, name and law are strings, shuffle is true or false, the others are numbers"
+	fileKeys   = "id, budget, [[source]] with " + sourceKeys +
+		", and [[change]] with at, shuffle and [[change.source]]; " +
+		"id, name and law are strings, shuffle is true or false, the others are numbers"
 )
 
 // Load reads an instance file: TOML with the keys of [Instance], [Source] and
@@ -213,10 +219,12 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 	for i, given := range has.Source {
 		s := &in.Sources[i]
 		if given["name"] == nil || given["rate"] == nil || given["decay"] == nil || given["interest"] == nil {
-			return Instance{}, fmt.Errorf("%s: source %d lacks a key; needed are name, rate, decay and interest", path, i+1)
+			return Instance{}, fmt.Errorf("%s: source %d lacks a key; needed are name, rate, decay and interest",
+				path, i+1)
 		}
 		if j, ok := seen[s.Name]; ok {
-			return Instance{}, fmt.Errorf("%s: sources %d and %d have the same name, %.60q; each name is allowed once", path, j+1, i+1, s.Name)
+			return Instance{}, fmt.Errorf("%s: sources %d and %d have the same name, %.60q; each name is allowed once",
+				path, j+1, i+1, s.Name)
 		}
 		seen[s.Name] = i
 		if given["window"] == nil && s.Window == 0 {

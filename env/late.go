@@ -62,7 +62,8 @@ func (a Agent) meanWorths(in Instance) (report func(i int, it Item), guess func(
 		inflow, rate = inflow+s.Rate*s.Interest, rate+s.Rate
 	}
 	n := len(in.Sources)
-	sum, items := slices.Repeat([]float64{inflow / max(rate, math.SmallestNonzeroFloat64)}, n), slices.Repeat([]float64{1}, n)
+	sum := slices.Repeat([]float64{inflow / max(rate, math.SmallestNonzeroFloat64)}, n)
+	items := slices.Repeat([]float64{1}, n)
 	report = func(i int, it Item) {
 		before := sum[i] / items[i]
 		sum[i] += it.Interest * math.Exp(in.Sources[i].Decay*it.Age)

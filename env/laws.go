@@ -236,7 +236,8 @@ func (s *Source) validShape() error {
 	case s.Unbounded() && !math.IsInf(s.Window, 1):
 		return fmt.Errorf("window is %v; under the law %s no item is dropped, so allowed is inf", s.Window, l.name)
 	case s.Shape != 0 && l.shape.usual == 0:
-		return fmt.Errorf("shape is %v; it belongs to law %s, and the law is %s", s.Shape, enumerate(shaped(), "or"), l.name)
+		return fmt.Errorf("shape is %v; it belongs to law %s, and the law is %s",
+			s.Shape, enumerate(shaped(), "or"), l.name)
 	case l.shape.usual != 0 && (!(l.k(s) > l.shape.above) || math.IsInf(s.Shape, 0)):
 		return fmt.Errorf("shape is %v; allowed is a finite number above %v", s.Shape, l.shape.above)
 	}

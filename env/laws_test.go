@@ -43,7 +43,8 @@ func TestTableOfLaws(t *testing.T) {
 					t.Errorf("f goes from %v at age %v to %v at %v; it bends at %v", now, age, next, age+.25, s.Bend())
 				}
 			}
-			if limit := s.Harvest(math.Inf(1)); s.Unbounded() != math.IsInf(limit, -1) || !s.Unbounded() && !(limit >= sum) || math.IsInf(limit, 1) {
+			limit := s.Harvest(math.Inf(1))
+			if s.Unbounded() != math.IsInf(limit, -1) || !s.Unbounded() && !(limit >= sum) || math.IsInf(limit, 1) {
 				t.Errorf("H(∞) is %v, and H(40) is %v; without bound is %v", limit, sum, s.Unbounded())
 			}
 			if end := s.Lifetime(); !math.IsInf(end, 1) && (s.HarvestRate(end) != 0 || s.HarvestRate(.99*end) == 0) {

@@ -26,7 +26,8 @@ type Objective struct {
 }
 
 // ObjectivesAllowed lists the objectives as they are written.
-const ObjectivesAllowed = "interest:HALF-LIFE such as interest:4h, delay, delay:K such as delay:2, deadline:TIME such as deadline:24h, and freshness"
+const ObjectivesAllowed = "interest:HALF-LIFE such as interest:4h, delay, delay:K such as delay:2, " +
+	"deadline:TIME such as deadline:24h, and freshness"
 
 // ParseObjective reads an objective as it is written; "" is none.
 func ParseObjective(text string) (o Objective, err error) {

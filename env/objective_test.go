@@ -11,14 +11,20 @@ import (
 )
 
 func TestParseObjective(t *testing.T) {
-	for _, text := range []string{"", "interest:4h0m0s", "delay", "delay:0.5", "delay:2", "deadline:24h0m0s", "freshness"} {
+	for _, text := range []string{
+		"", "interest:4h0m0s", "delay", "delay:0.5", "delay:2", "deadline:24h0m0s", "freshness",
+	} {
 		if o, err := env.ParseObjective(text); err != nil || o.String() != text {
 			t.Errorf("%q is read as %q, error %v", text, o, err)
 		}
 	}
-	for _, text := range []string{"interest", "interest:4", "interest:-1h", "delay:", "delay:0", "delay:x", "delay:nan", "deadline", "freshness:2", "speed"} {
+	for _, text := range []string{
+		"interest", "interest:4", "interest:-1h", "delay:", "delay:0", "delay:x", "delay:nan",
+		"deadline", "freshness:2", "speed",
+	} {
 		_, err := env.ParseObjective(text)
-		if err == nil || !strings.Contains(err.Error(), `"`+text+`"; allowed are interest:HALF-LIFE such as interest:4h, delay, delay:K`) {
+		want := `"` + text + `"; allowed are interest:HALF-LIFE such as interest:4h, delay, delay:K`
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error is %v; want one that lists the objectives", text, err)
 		}
 	}
@@ -51,12 +57,14 @@ func TestObjectives(t *testing.T) {
 	}
 	still := s
 	still.Rate = 0
-	if got := (env.Objective{Law: env.LawFreshness}).Of(still, time.Hour); got.Harvest(9) != 0 || got.Validate() != nil {
+	got := (env.Objective{Law: env.LawFreshness}).Of(still, time.Hour)
+	if got.Harvest(9) != 0 || got.Validate() != nil {
 		t.Errorf("a page that never changes brings %v, error %v", got.Harvest(9), got.Validate())
 	}
 	late := of("delay")
 	late.Window = 5
-	if err := late.Validate(); err == nil || !strings.Contains(err.Error(), "window is 5; under the law delay no item is dropped") {
+	const want = "window is 5; under the law delay no item is dropped"
+	if err := late.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("delay with a window: error is %v", err)
 	}
 }

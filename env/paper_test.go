@@ -45,7 +45,8 @@ func varianceWithin(t *testing.T, what string, x []float64, want, z float64) {
 // u = (1 − α)(1 − α^M) λ/c.
 func TestGainIsTheIntegral(t *testing.T) {
 	for _, s := range append(env.Wide(50, 1, 1).Sources, env.Mixed(50, 1, 1).Sources...) {
-		u := s.Rate * s.Interest * quad.Fixed(func(v float64) float64 { return math.Exp(-s.Decay * (1 - v)) }, 0, 1, 30, nil, 0)
+		interest := func(v float64) float64 { return math.Exp(-s.Decay * (1 - v)) }
+		u := s.Rate * s.Interest * quad.Fixed(interest, 0, 1, 30, nil, 0)
 		if !math.IsInf(s.Window, 1) {
 			u *= 1 - math.Pow(s.Factor(), s.Window)
 		}
@@ -88,7 +89,8 @@ func TestHarvestIsTheIntegral(t *testing.T) {
 	for _, s := range curves() {
 		f := func(age float64) float64 { return s.Rate * s.Interest * interestAt(s, age) }
 		for _, age := range []float64{1e-4, 0.01, 0.024, 0.03, 0.3, 1, 2.2, 5, 30} {
-			near(t, fmt.Sprintf("%s: harvest at age %v", s.Name, age), s.Harvest(age), quad.Fixed(f, 0, math.Min(age, s.Window), 60, nil, 0), 1e-9)
+			want := quad.Fixed(f, 0, math.Min(age, s.Window), 60, nil, 0)
+			near(t, fmt.Sprintf("%s: harvest at age %v", s.Name, age), s.Harvest(age), want, 1e-9)
 		}
 		free := s
 		free.Window = math.Inf(1)
@@ -220,5 +222,6 @@ func TestGainOfPoissonItems(t *testing.T) {
 	for m, e := range second {
 		near(t, "variance", envtest.GainVariance(s, m), 250*e*(1-math.Exp(-0.7))/0.7, 1e-12)
 	}
-	near(t, "variance", envtest.GainVariance(s, env.MarksPerEpoch), 2*250*0.49*(1-math.Exp(-0.7))/0.7+s.Gain()*s.Gain(), 1e-12)
+	want := 2*250*0.49*(1-math.Exp(-0.7))/0.7 + s.Gain()*s.Gain()
+	near(t, "variance", envtest.GainVariance(s, env.MarksPerEpoch), want, 1e-12)
 }

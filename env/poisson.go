@@ -100,7 +100,9 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	for _, phase := range w.phases {
 		for i, s := range phase.Instance.Sources {
 			if s.Rate > maxRate {
-				return nil, fmt.Errorf("instance %.60q, source %d (%.60q): rate is %v; allowed in world poisson are at most %d items per epoch", in.ID, i+1, s.Name, s.Rate, maxRate)
+				return nil, fmt.Errorf("instance %.60q, source %d (%.60q): "+
+					"rate is %v; allowed in world poisson are at most %d items per epoch",
+					in.ID, i+1, s.Name, s.Rate, maxRate)
 			}
 			w.reach[i] = math.Max(w.reach[i], math.Min(s.Window, s.horizon()))
 		}

@@ -240,7 +240,9 @@ func ParseTime(text string) (int64, error) {
 		}
 	}
 	if err != nil || at > maxTime || at < -maxTime {
-		return 0, fmt.Errorf("is %.40q; allowed is a date such as 2026-11-20T10:00:00Z, or a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)", text)
+		return 0, fmt.Errorf("is %.40q; allowed is a date such as 2026-11-20T10:00:00Z, "+
+			"or a whole number of seconds, at most 1e11 (milliseconds have to be divided by 1000)",
+			text)
 	}
 	return at, nil
 }

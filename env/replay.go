@@ -57,7 +57,9 @@ func (rec *Recording) bounds(o ReplayOptions, part Part) (from, to float64, epoc
 	}
 	epochs = int((to - from) / o.Epoch.Seconds())
 	if epochs < 1 || o.Epoch <= 0 {
-		err = fmt.Errorf("%s: the %s part lasts %v and has no whole epoch of %v; allowed is a shorter epoch or another split", rec.Path, part, time.Duration(to-from)*time.Second, o.Epoch)
+		err = fmt.Errorf("%s: the %s part lasts %v and has no whole epoch of %v; "+
+			"allowed is a shorter epoch or another split",
+			rec.Path, part, time.Duration(to-from)*time.Second, o.Epoch)
 	}
 	return from, to, epochs, err
 }
@@ -209,7 +211,12 @@ func (w *Replay) Step(crawl []int) ([]Crawled, error) {
 	}
 	for _, i := range crawl {
 		n, start := w.waiting(i), len(w.items)
-		c := Crawled{Source: i, Age: w.view.Age(i), Interest: w.gather(i, n, w.opt.Items), Truncated: w.opt.Scrolls && n >= w.opt.Shows}
+		c := Crawled{
+			Source:    i,
+			Age:       w.view.Age(i),
+			Interest:  w.gather(i, n, w.opt.Items),
+			Truncated: w.opt.Scrolls && n >= w.opt.Shows,
+		}
 		if w.opt.Items {
 			c.Items = slices.Clip(w.items[start:])
 		}

@@ -62,14 +62,20 @@ func TestReplayAgainstPublicationsOneByOne(t *testing.T) {
 		} else if part == env.PartFitting {
 			to = split
 		}
-		for _, path := range []string{write(t, "r.csv", b.String()), write(t, "r.csv.gz", string(gzipped(t, []byte(b.String()))))} {
-			w, in, err := openReplay(path, env.ReplayOptions{Epoch: 90 * time.Minute, Decay: c, Budget: 2, Split: 0.25, Part: part, Items: true, State: true})
+		for _, path := range []string{
+			write(t, "r.csv", b.String()),
+			write(t, "r.csv.gz", string(gzipped(t, []byte(b.String())))),
+		} {
+			w, in, err := openReplay(path, env.ReplayOptions{
+				Epoch: 90 * time.Minute, Decay: c, Budget: 2, Split: 0.25, Part: part, Items: true, State: true,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			epochs := int((to - from) / length)
 			terms := w.Terms()
-			if w.Epochs() != epochs || terms.Start != int64(math.Floor(from+length)) || terms.Length != length || fmt.Sprint(terms.Names) != "[a b c]" {
+			if w.Epochs() != epochs || terms.Start != int64(math.Floor(from+length)) || terms.Length != length ||
+				fmt.Sprint(terms.Names) != "[a b c]" {
 				t.Fatalf("part %q: %d epochs, terms %+v; want %d epochs from %v", part, w.Epochs(), terms, epochs, from)
 			}
 			// The fit.
@@ -133,7 +139,8 @@ func TestReplayDropsWhatIsNegligible(t *testing.T) {
 	for k := range 20_000 {
 		fmt.Fprintf(&b, "a,%d,1\nb,%d,1\n", k*3600, k*3600)
 	}
-	w, _, err := openReplay(write(t, "long.csv", b.String()), env.ReplayOptions{Epoch: time.Hour, Decay: 0.5, Budget: 1, Items: true})
+	w, _, err := openReplay(write(t, "long.csv", b.String()),
+		env.ReplayOptions{Epoch: time.Hour, Decay: 0.5, Budget: 1, Items: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +167,16 @@ func TestRecordingErrors(t *testing.T) {
 	}{
 		{"empty.csv", "", "empty.csv:1: the file is empty", good},
 		{"header.csv", header, "header.csv:1: the recording has no row", good},
-		{"column.csv", "source,utility\na,1\n", `column.csv:1: column "published_unix or published" is missing in the header "source,utility"; needed are source and published_unix or published, separated by commas, without blanks`, good},
-		{"negative.csv", header + "a,5,-1\n", `negative.csv:2: utility is "-1"; allowed is a finite number, 0 or more`, good},
+		{"column.csv", "source,utility\na,1\n",
+			`column.csv:1: column "published_unix or published" is missing in the header "source,utility"; ` +
+				"needed are source and published_unix or published, separated by commas, without blanks", good},
+		{"negative.csv", header + "a,5,-1\n",
+			`negative.csv:2: utility is "-1"; allowed is a finite number, 0 or more`, good},
 		{"nan.csv", header + "a,5,NaN\n", `nan.csv:2: utility is "NaN"`, good},
 		{"inf.csv", header + "a,5,1e400\n", `inf.csv:2: utility is "1e400"`, good},
 		{"number.csv", header + "\na,5,1\na,6,x\n", `number.csv:4: utility is "x"`, good},
-		{"time.csv", header + "a,1.5,1\n", `time.csv:2: published_unix is "1.5"; allowed is a date such as 2026-11-20T10:00:00Z, or a whole number of seconds`, good},
+		{"time.csv", header + "a,1.5,1\n", `time.csv:2: published_unix is "1.5"; ` +
+			"allowed is a date such as 2026-11-20T10:00:00Z, or a whole number of seconds", good},
 		{"far.csv", header + "a,9223372036854775807,1\n", `far.csv:2: published_unix is "9223372036854775807"`, good},
 		{"few.csv", header + "a,5\n", "few.csv:2: there are 2 fields; the header has 3", good},
 		{"name.csv", header + ",5,1\n", "name.csv:2: source is empty", good},
@@ -174,12 +185,17 @@ func TestRecordingErrors(t *testing.T) {
 		{"cut.csv.gz", whole[:len(whole)-9], "the compressed data end early; the file is truncated", good},
 		{"cut2.csv.gz", whole[:5], "cut2.csv.gz:1: the compressed data end early", good},
 		{"sum.csv.gz", string(gzipped(t, []byte(rows)))[:60] + "xxxxxxxx", "cannot read: ", good},
-		{"epoch.csv", rows, "the fitting part lasts 1h0m0s and has no whole epoch of 24h0m0s", env.ReplayOptions{Epoch: 24 * time.Hour, Decay: 1, Budget: 1}},
-		{"part.csv", rows, "the fitting part lasts 1h0m0s and has no whole epoch of 1h30m0s", env.ReplayOptions{Epoch: 90 * time.Minute, Decay: 1, Budget: 1}},
-		{"part2.csv", rows, "the measured part lasts 24m0s and has no whole epoch of 1h0m0s", env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 1, Split: 0.8}},
+		{"epoch.csv", rows, "the fitting part lasts 1h0m0s and has no whole epoch of 24h0m0s",
+			env.ReplayOptions{Epoch: 24 * time.Hour, Decay: 1, Budget: 1}},
+		{"part.csv", rows, "the fitting part lasts 1h0m0s and has no whole epoch of 1h30m0s",
+			env.ReplayOptions{Epoch: 90 * time.Minute, Decay: 1, Budget: 1}},
+		{"part2.csv", rows, "the measured part lasts 24m0s and has no whole epoch of 1h0m0s",
+			env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 1, Split: 0.8}},
 		{"zero.csv", rows, "has no whole epoch of 0s", env.ReplayOptions{Decay: 1, Budget: 1}},
-		{"decay.csv", rows, "decay is NaN; allowed is a finite rate per epoch above 0", env.ReplayOptions{Epoch: time.Hour, Decay: math.NaN(), Budget: 1}},
-		{"split.csv", rows, "the measured part lasts 0s and has no whole epoch", env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 1, Split: 1}},
+		{"decay.csv", rows, "decay is NaN; allowed is a finite rate per epoch above 0",
+			env.ReplayOptions{Epoch: time.Hour, Decay: math.NaN(), Budget: 1}},
+		{"split.csv", rows, "the measured part lasts 0s and has no whole epoch",
+			env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 1, Split: 1}},
 		{"budget.csv", rows, "budget is 0; allowed is above 0", env.ReplayOptions{Epoch: time.Hour, Decay: 1}},
 	} {
 		_, _, err := openReplay(write(t, c.name, c.text), c.o)
@@ -187,11 +203,13 @@ func TestRecordingErrors(t *testing.T) {
 			t.Errorf("%s: error is %v; want one line with %q", c.name, err, c.want)
 		}
 	}
-	if _, err := env.ReadRecording(context.Background(), filepath.Join(t.TempDir(), "none.csv")); !errors.Is(err, os.ErrNotExist) {
+	_, err := env.ReadRecording(context.Background(), filepath.Join(t.TempDir(), "none.csv"))
+	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent file: %v", err)
 	}
 	// Rows may come in any order, and items are worth 1 where no column says more.
-	rec := must(env.PublishedColumns.Parse(context.Background(), "any", strings.NewReader("published_unix,source\n7200,b\n0,a\n3600,b\n")))
+	rec := must(env.PublishedColumns.Parse(context.Background(), "any",
+		strings.NewReader("published_unix,source\n7200,b\n0,a\n3600,b\n")))
 	var got string
 	rec.Each(func(i int, at int64, utility float64) { got += fmt.Sprint(rec.Names[i], at, utility, ";") })
 	if want := "a0 1;b3600 1;b7200 1;"; got != want || rec.First != 0 || rec.Last != 7200 {
@@ -207,7 +225,8 @@ func TestRecordingErrors(t *testing.T) {
 		t.Errorf("publications %q; want %q", got, want)
 	}
 	// A gzip file is one whatever its name says.
-	if rec, err := env.ReadRecording(context.Background(), write(t, "zipped.csv", string(gzipped(t, []byte(rows))))); err != nil || rec.Rows != 3 || rec.Last != 7200 {
+	zipped := write(t, "zipped.csv", string(gzipped(t, []byte(rows))))
+	if rec, err := env.ReadRecording(context.Background(), zipped); err != nil || rec.Rows != 3 || rec.Last != 7200 {
 		t.Errorf("recording %+v, error %v", rec, err)
 	}
 }
@@ -233,7 +252,8 @@ func TestPlausible(t *testing.T) {
 		{"1970", append(regular(start, end), 0, 1, 3*86400), start, end},
 		{"next year", append(regular(start, end), end+year), start, end},
 		{"1970 and next year", append(regular(start, end), 0, end+year), start, end},
-		{"half a year before, kept, and half a year behind", append(regular(start, end-year), start-year/2, end), start - year/2, end - year},
+		{"half a year before, kept, and half a year behind",
+			append(regular(start, end-year), start-year/2, end), start - year/2, end - year},
 		{"halves", append(regular(0, year), regular(10*year, 11*year)...), 0, 11 * year},
 		{"two", []int64{0, year}, 0, year},
 	} {
@@ -253,7 +273,13 @@ func TestPlausible(t *testing.T) {
 // Any recording gives one line that begins with its name, or publications in
 // order that can be fitted and replayed; compressed, it gives the same.
 func FuzzRecording(f *testing.F) {
-	for _, text := range []string{header + "a,0,1\n\"b,\"\"\",3600,2\na,7200,1\n", "\ufeffutility,source,published_unix\r\n1,a,5\r\n", "source,published_unix\na,7200\na,0\n", "published,source\n2026-11-20T10:00:00Z,a\n2026-11-20 11:00:00.5+05:30,a\n", "\x1f\x8b\x08\x00"} {
+	for _, text := range []string{
+		header + "a,0,1\n\"b,\"\"\",3600,2\na,7200,1\n",
+		"\ufeffutility,source,published_unix\r\n1,a,5\r\n",
+		"source,published_unix\na,7200\na,0\n",
+		"published,source\n2026-11-20T10:00:00Z,a\n2026-11-20 11:00:00.5+05:30,a\n",
+		"\x1f\x8b\x08\x00",
+	} {
 		f.Add([]byte(text), false)
 		f.Add([]byte(text), true)
 	}
@@ -338,8 +364,10 @@ func TestRecordings(t *testing.T) {
 		want [4]float64
 		tol  [4]float64
 	}{
-		{"trace_fbmedia2016.csv.gz", [4]float64{201_961, 259_419, 268_391, 381_978}, [4]float64{0.01, 1e-5, 1e-5, 1e-5}},
-		{"trace_hn.csv.gz", [4]float64{46.32, 96.46, 102.64, 181.04}, [4]float64{1e-3, 1e-3, 1e-3, 1e-3}},
+		{"trace_fbmedia2016.csv.gz",
+			[4]float64{201_961, 259_419, 268_391, 381_978}, [4]float64{0.01, 1e-5, 1e-5, 1e-5}},
+		{"trace_hn.csv.gz",
+			[4]float64{46.32, 96.46, 102.64, 181.04}, [4]float64{1e-3, 1e-3, 1e-3, 1e-3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := recorded(t, c.name)
@@ -385,7 +413,8 @@ func TestReplayShows(t *testing.T) {
 		fmt.Fprintf(&b, "%s,%d,1\n", []string{"a", "b"}[k%2], 1800*k)
 	}
 	for _, shows := range []int{0, 3} {
-		w, _, err := openReplay(write(t, "r.csv", b.String()), env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 2, Items: true, State: true, Shows: shows})
+		w, _, err := openReplay(write(t, "r.csv", b.String()),
+			env.ReplayOptions{Epoch: time.Hour, Decay: 1, Budget: 2, Items: true, State: true, Shows: shows})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -400,7 +429,8 @@ func TestReplayShows(t *testing.T) {
 				sum += it.Interest
 			}
 			if len(c.Items) != 1+shows || math.Abs(sum-c.Interest) > 1e-12 || math.Abs(sum-state[i]) > 1e-12 {
-				t.Errorf("showing %d, source %d: %d items of %v; want %d of %v, the state %v", shows, i, len(c.Items), sum, 1+shows, c.Interest, state[i])
+				t.Errorf("showing %d, source %d: %d items of %v; want %d of %v, the state %v",
+					shows, i, len(c.Items), sum, 1+shows, c.Interest, state[i])
 			}
 		}
 		if got, err = w.Step([]int{0}); err != nil || len(got[0].Items) != 1 {
@@ -443,8 +473,10 @@ func TestReplayScrolls(t *testing.T) {
 			for _, it := range items {
 				sum += it.Interest
 			}
-			if !slices.Equal(c.Items, items) || c.Truncated != truncated || math.Abs(sum/c.Interest-1) > 1e-12 || state[c.Source] != c.Interest {
-				t.Errorf("epoch %d, source %d: %+v, state %v; want the last of %+v", n, k, c, state[c.Source], want[k])
+			if !slices.Equal(c.Items, items) || c.Truncated != truncated ||
+				math.Abs(sum/c.Interest-1) > 1e-12 || state[c.Source] != c.Interest {
+				t.Errorf("epoch %d, source %d: %+v, state %v; want the last of %+v",
+					n, k, c, state[c.Source], want[k])
 			}
 		}
 	}
@@ -482,7 +514,10 @@ func (s *summing) Update(crawls []env.Crawled, _ *env.Online) {
 // To a learner of whole harvests an item that is not known yet is worth the mean of those
 // of its source that are, and of one more like the mean of the instance.
 func TestLateHarvests(t *testing.T) {
-	in := env.Instance{Sources: []env.Source{env.NewSource("a", 1, math.Ln2, 2), env.NewSource("b", 3, math.Ln2, 6)}} // 5 in the mean
+	in := env.Instance{Sources: []env.Source{
+		env.NewSource("a", 1, math.Ln2, 2),
+		env.NewSource("b", 3, math.Ln2, 6), // 5 in the mean
+	}}
 	s := &summing{scale: 1}
 	a := env.NewAgent[env.Online](s).Late(2, in)
 	for n := range 4 {
@@ -513,12 +548,17 @@ func TestLate(t *testing.T) {
 		v.Epoch = n + 1
 		var crawls []env.Crawled
 		if n == 1 {
-			crawls = []env.Crawled{{Source: 7, Interest: 7, Items: []env.Item{{Age: 3, Interest: 4}, {Age: 1.5, Interest: 2}, {Age: .5, Interest: 1}}}}
+			crawls = []env.Crawled{{
+				Source:   7,
+				Interest: 7,
+				Items:    []env.Item{{Age: 3, Interest: 4}, {Age: 1.5, Interest: 2}, {Age: .5, Interest: 1}},
+			}}
 		}
 		a.Update(crawls, v)
 		r.log = append(r.log, fmt.Sprint("epoch ", v.Epoch))
 	}
-	want := "epoch 1, 2 found 4 [{3 4} {1.5 NaN} {0.5 NaN}], epoch 2, told 7 {1.5 2}, epoch 3, told 7 {0.5 1}, epoch 4, epoch 5, epoch 6"
+	want := "epoch 1, 2 found 4 [{3 4} {1.5 NaN} {0.5 NaN}], " +
+		"epoch 2, told 7 {1.5 2}, epoch 3, told 7 {0.5 1}, epoch 4, epoch 5, epoch 6"
 	if got := strings.Join(r.log, ", "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

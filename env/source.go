@@ -135,7 +135,9 @@ func (s Source) Validate() error {
 	case s.Batch < 0 || s.Batch > maxBatch:
 		return fmt.Errorf("batch is %d; allowed are 1 to %d items", s.Batch, maxBatch)
 	case !(s.Ceiling() <= maxCeiling):
-		return fmt.Errorf("what gathers at a source that is never crawled, near rate × interest / decay, is %v; allowed is at most %v", s.Ceiling(), maxCeiling)
+		return fmt.Errorf("what gathers at a source that is never crawled, near rate × interest / decay, is %v; "+
+			"allowed is at most %v",
+			s.Ceiling(), maxCeiling)
 	}
 	return nil
 }

@@ -86,7 +86,9 @@ func findColumns(header, needed, others []string) (places []int, err error) {
 			}
 		}
 		if place < 0 && k < len(needed) {
-			return nil, fmt.Errorf("column %q is missing in the header %.120q; needed are %s, separated by commas, without blanks", name, strings.Join(header, ","), strings.Join(needed, " and "))
+			return nil, fmt.Errorf("column %q is missing in the header %.120q; "+
+				"needed are %s, separated by commas, without blanks",
+				name, strings.Join(header, ","), strings.Join(needed, " and "))
 		}
 		if place >= 0 && slices.Contains(header[place+1:], header[place]) {
 			return nil, fmt.Errorf("column %q is there twice; it is allowed once", header[place])

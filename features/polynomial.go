@@ -47,7 +47,9 @@ type Polynomial struct {
 // degree, and Hi has one entry for each input or none.
 func New(s Settings) *Polynomial {
 	if s.Inputs < 1 || s.Degree < 1 || s.Hi != nil && len(s.Hi) != s.Inputs {
-		panic(fmt.Sprintf("features: %d inputs, degree %d and %d scales; allowed are 1 or more inputs and degrees, and a scale for each input or none", s.Inputs, s.Degree, len(s.Hi)))
+		panic(fmt.Sprintf("features: %d inputs, degree %d and %d scales; "+
+			"allowed are 1 or more inputs and degrees, and a scale for each input or none",
+			s.Inputs, s.Degree, len(s.Hi)))
 	}
 	p := &Polynomial{n: s.Inputs}
 	p.build(s.Degree, s.Separable)
@@ -89,7 +91,8 @@ func (p *Polynomial) Len() int { return p.n + len(p.of) }
 // entries. They must not overlap.
 func (p *Polynomial) To(dst, x []float64) []float64 {
 	if len(dst) != p.Len() || len(x) != p.n {
-		panic(fmt.Sprintf("features: dst of %d and state of %d entries; want %d and %d", len(dst), len(x), p.Len(), p.n))
+		panic(fmt.Sprintf("features: dst of %d and state of %d entries; want %d and %d",
+			len(dst), len(x), p.Len(), p.n))
 	}
 	z := dst[:p.n]
 	if p.scale == nil {

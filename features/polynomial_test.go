@@ -15,9 +15,9 @@ func TestPaper(t *testing.T) {
 	if s := fmt.Sprint(got); s != "[2 3 5 4 6 10 9 15 25]" {
 		t.Errorf("features %s", s)
 	}
-	for n, l := range map[int]int{4: 14, 10: 65, 20: 230, 40: 860} {
-		if p := New(Settings{Inputs: n, Degree: 2}); p.Len() != l {
-			t.Errorf("N = %d: %d features; want %d", n, p.Len(), l)
+	for _, tt := range []struct{ inputs, features int }{{4, 14}, {10, 65}, {20, 230}, {40, 860}} {
+		if p := New(Settings{Inputs: tt.inputs, Degree: 2}); p.Len() != tt.features {
+			t.Errorf("N = %d: %d features; want %d", tt.inputs, p.Len(), tt.features)
 		}
 	}
 }

@@ -62,15 +62,18 @@ func Open(t *testing.T, newLearner func(env.Terms) env.DynamicLearner) {
 			sum += costs[i]
 			group[limits.Group[i]]++
 			if !o.Allowed(i) || slices.Contains(got[:k], i) {
-				t.Fatalf("epoch %d: Select returned %v; source %d is barred until epoch %d", o.Epoch, got, i, limits.NotBefore[i])
+				t.Fatalf("epoch %d: Select returned %v; source %d is barred until epoch %d",
+					o.Epoch, got, i, limits.NotBefore[i])
 			}
 		}
 		if !env.Fits(sum, limits.Budget) || group[1] > limits.PerGroup || group[2] > limits.PerGroup {
-			t.Fatalf("epoch %d: Select returned %v, which costs %v of %v, with %v crawls by group; allowed are %d", o.Epoch, got, sum, limits.Budget, group, limits.PerGroup)
+			t.Fatalf("epoch %d: Select returned %v, which costs %v of %v, with %v crawls by group; allowed are %d",
+				o.Epoch, got, sum, limits.Budget, group, limits.PerGroup)
 		}
 		for _, i := range limits.First {
 			if !slices.Contains(got, i) {
-				t.Fatalf("epoch %d: Select returned %v without source %d, which has waited for too long", o.Epoch, got, i)
+				t.Fatalf("epoch %d: Select returned %v without source %d, which has waited for too long",
+					o.Epoch, got, i)
 			}
 		}
 		crawled += len(got)

@@ -39,7 +39,8 @@ type crawler struct {
 
 func newCrawler(w env.World, seed uint64) *crawler {
 	t := w.Terms()
-	return &crawler{r: stream.New(seed, stream.Test), terms: t, order: upTo(len(t.Costs)), pick: make([]int, 0, len(t.Costs))}
+	n := len(t.Costs)
+	return &crawler{r: stream.New(seed, stream.Test), terms: t, order: upTo(n), pick: make([]int, 0, n)}
 }
 
 func upTo(n int) []int {
@@ -80,7 +81,8 @@ func firstView(t *testing.T, w env.World) {
 		t.Fatalf("terms have %d costs, %d names and the budget %v", n, len(terms.Names), terms.Budget)
 	}
 	if v.Epoch != 0 || len(v.Last) != n || v.Mean != nil && len(v.Mean) != n || v.State != nil && len(v.State) != n {
-		t.Fatalf("first view: epoch %d, %d last crawls, %d mean states and %d states for %d sources", v.Epoch, len(v.Last), len(v.Mean), len(v.State), n)
+		t.Fatalf("first view: epoch %d, %d last crawls, %d mean states and %d states for %d sources",
+			v.Epoch, len(v.Last), len(v.Mean), len(v.State), n)
 	}
 	for i := range n {
 		if v.Last[i] != -1 || v.Age(i) != 1 {
@@ -159,7 +161,8 @@ func books(t *testing.T, w env.World) {
 			last[i] = epoch
 			crawled++
 			if g.Source != i || g.Age != age {
-				t.Fatalf("epoch %d: crawl of source %d at age %d is reported as source %d, age %d", epoch, i, age, g.Source, g.Age)
+				t.Fatalf("epoch %d: crawl of source %d at age %d is reported as source %d, age %d",
+					epoch, i, age, g.Source, g.Age)
 			}
 			if !(g.Interest >= 0) || math.IsInf(g.Interest, 0) {
 				t.Fatalf("epoch %d: source %d brought back %v", epoch, i, g.Interest)
@@ -189,7 +192,8 @@ func checkItems(t *testing.T, g env.Crawled) {
 	before := float64(g.Age) * (1 + 1e-12)
 	for _, it := range g.Items {
 		if !(it.Age >= 0 && it.Age <= before && it.Interest >= 0) {
-			t.Fatalf("source %d: item %+v behind one of age %v; want ages from that of the crawl down to 0", g.Source, it, before)
+			t.Fatalf("source %d: item %+v behind one of age %v; want ages from that of the crawl down to 0",
+				g.Source, it, before)
 		}
 		before = it.Age
 		sum += it.Interest

@@ -76,7 +76,12 @@ var layers = func() (z [256]layer) {
 			left = -math.Log(layerArea/right + math.Exp(-right))
 		}
 		low := math.Exp(-right)
-		z[i] = layer{inside: uint64(left / right * depths), width: right / depths, low: low, rise: math.Exp(-left) - low}
+		z[i] = layer{
+			inside: uint64(left / right * depths),
+			width:  right / depths,
+			low:    low,
+			rise:   math.Exp(-left) - low,
+		}
 		right = left
 	}
 	return z

@@ -34,8 +34,12 @@ func TestCounterExponential(t *testing.T) {
 		one := NewCounter(Key(7, Test, uint64(k)))
 		many[k] = one.ExpFloat64()
 	}
-	for name, x := range map[string][]float64{"of one stream": long, "first of many": many} {
-		t.Run(name, func(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		x    []float64
+	}{{"of one stream", long}, {"first of many", many}} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := tt.x
 			mean, variance := stat.MeanVariance(x, nil)
 			// Of n draws the mean has variance 1/n, and the variance 8/n.
 			if math.Abs(mean-1) > 4/math.Sqrt(n) || math.Abs(variance-1) > 4*math.Sqrt(8./n) {
@@ -52,8 +56,10 @@ func TestCounterExponential(t *testing.T) {
 			if apart > 1.95/math.Sqrt(n) { // one in a thousand is further
 				t.Errorf("the distribution is %v from the exponential one", apart)
 			}
-			if tail := float64(n - func() int { k, _ := slices.BinarySearch(x, lastLayer); return k }()); math.Abs(tail-n*math.Exp(-lastLayer)) > 4*math.Sqrt(n*math.Exp(-lastLayer)) {
-				t.Errorf("%v draws are above %v; want %v", tail, lastLayer, n*math.Exp(-lastLayer))
+			above, _ := slices.BinarySearch(x, lastLayer)
+			tail, want := float64(n-above), n*math.Exp(-lastLayer)
+			if math.Abs(tail-want) > 4*math.Sqrt(want) {
+				t.Errorf("%v draws are above %v; want %v", tail, lastLayer, want)
 			}
 		})
 	}
