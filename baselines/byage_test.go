@@ -108,7 +108,8 @@ func TestRingWithUnequalCosts(t *testing.T) {
 				share := earned[1] / earned[0]
 				t.Logf("budget %v, %s, packed %t: the ring earns %.6f of the scan", budget, name, pack, share)
 				if share < .999 {
-					t.Errorf("budget %v, %s, packed %t: the ring earns %.6f of the scan; want .999", budget, name, pack, share)
+					t.Errorf("budget %v, %s, packed %t: the ring earns %.6f of the scan; want .999",
+						budget, name, pack, share)
 				}
 			}
 		}

@@ -68,7 +68,9 @@ func itemLaw(s env.Source, m env.Marks) gainLaw {
 	points := 1 << 16
 	for ; math.Pow(reach/float64(points), 2)/4 > 1e-3*k[2]/s.Rate; points *= 4 {
 		if points >= 1<<20 {
-			panic(fmt.Sprintf("baselines: a grid of %d points does not resolve single items, of which %v come in an epoch", points, s.Rate))
+			panic(fmt.Sprintf("baselines: a grid of %d points does not resolve single items, "+
+				"of which %v come in an epoch",
+				points, s.Rate))
 		}
 	}
 	return compound(s, m, reach/float64(points), points)

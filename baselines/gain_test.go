@@ -28,7 +28,8 @@ func TestGainLawMoments(t *testing.T) {
 			name := fmt.Sprintf("%s, %v items per epoch", m, rate)
 			law := newGainLaw(s, m)
 			envtest.Near(t, name+": mean", law.Mean(), s.Gain(), 1e-9)
-			envtest.Near(t, name+": variance", law.Deviation()*law.Deviation(), share*share*envtest.GainVariance(free, m), 2e-3)
+			variance := law.Deviation() * law.Deviation()
+			envtest.Near(t, name+": variance", variance, share*share*envtest.GainVariance(free, m), 2e-3)
 			for k := 1; k < len(law.loss); k++ { // falling and convex
 				if law.above(k-1) < law.above(k)-1e-9 || law.above(k) < -1e-9 || law.above(k) > 1+1e-9 {
 					t.Fatalf("%s: P(U > %v) is %v after %v", name, float64(k)*law.step, law.above(k), law.above(k-1))
@@ -79,15 +80,18 @@ func TestGainLawAgainstWorld(t *testing.T) {
 			}
 			drawn[n] = law.Draw(r)
 		}
-		for name, x := range map[string][]float64{"world": world, "Draw": drawn} {
-			slices.Sort(x)
+		for _, sample := range []struct {
+			name string
+			x    []float64
+		}{{"world", world}, {"Draw", drawn}} {
+			slices.Sort(sample.x)
 			var worst float64
-			for n, v := range x {
+			for n, v := range sample.x {
 				below := 1 - law.above(int(v/law.step))
-				worst = math.Max(worst, math.Max(math.Abs(below-float64(n)/epochs), math.Abs(below-float64(n+1)/epochs)))
+				worst = max(worst, math.Abs(below-float64(n)/epochs), math.Abs(below-float64(n+1)/epochs))
 			}
 			if limit := 2.23/math.Sqrt(epochs) + 1e-3; worst > limit {
-				t.Errorf("%s: draws of %s are %.4f from the law, more than %.4f", m, name, worst, limit)
+				t.Errorf("%s: draws of %s are %.4f from the law, more than %.4f", m, sample.name, worst, limit)
 			}
 		}
 	}

@@ -95,7 +95,8 @@ func solveOptimum(in env.Instance, most limits) (*Optimum, error) {
 			return o, nil
 		}
 	}
-	return o, fmt.Errorf("exact optimum of instance %q: between %v and %v after %d sweeps over %.3g states and %d sets of sources; the work that is allowed is %.0f sweeps",
+	return o, fmt.Errorf("exact optimum of instance %q: between %v and %v after %d sweeps "+
+		"over %.3g states and %d sets of sources; the work that is allowed is %.0f sweeps",
 		in.ID, o.Lower, o.Upper, o.Sweeps, states, len(o.sets), sweeps)
 }
 

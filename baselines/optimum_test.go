@@ -143,16 +143,24 @@ func TestOptimumAboveEveryPolicy(t *testing.T) {
 			t.Errorf("%+v: the optimum is only known to be between %v and %v", in, o.Lower, o.Upper)
 		}
 		best := 0.0
-		for name, p := range map[string]env.Policy[env.Model]{
-			"whittle": NewWhittle(in), "lagrangian": NewLagrangian(in), "greedy": NewGreedy(in), "myopic": NewMyopic(in), "best": NewBestSource(in), "optimum": o,
+		for _, tt := range []struct {
+			name   string
+			policy env.Policy[env.Model]
+		}{
+			{"whittle", NewWhittle(in)},
+			{"lagrangian", NewLagrangian(in)},
+			{"greedy", NewGreedy(in)},
+			{"myopic", NewMyopic(in)},
+			{"best", NewBestSource(in)},
+			{"optimum", o},
 		} {
 			// From x = u, the least of all states, even a finite run earns no
 			// more per epoch than the optimum.
-			got := run(t, in, p, epochs)
+			got := run(t, in, tt.policy, epochs)
 			if got > o.Upper*(1+1e-12) {
-				t.Errorf("%+v: %s earns %v, above the optimum, %v", in, name, got, o.Upper)
+				t.Errorf("%+v: %s earns %v, above the optimum, %v", in, tt.name, got, o.Upper)
 			}
-			if name != "optimum" {
+			if tt.name != "optimum" {
 				best = math.Max(best, got)
 			}
 		}
@@ -195,8 +203,10 @@ func TestOptimumRefusesLongWork(t *testing.T) {
 	} {
 		small.work = c.work
 		got, err := solveOptimum(c.in, small)
-		if got.Sweeps != c.sweeps || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("work of %.4g allowed: %v after %d sweeps; want %q after %d", c.work, err, got.Sweeps, c.want, c.sweeps)
+		if got.Sweeps != c.sweeps || (err == nil) != (c.want == "") ||
+			err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("work of %.4g allowed: %v after %d sweeps; want %q after %d",
+				c.work, err, got.Sweeps, c.want, c.sweeps)
 		}
 	}
 }

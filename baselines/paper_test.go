@@ -29,15 +29,18 @@ func TestPaperWhittleReward(t *testing.T) {
 // periodically with a rather long period."
 func TestPaperWhittleFrequencies(t *testing.T) {
 	const epochs = 7000
-	for budget, want := range map[float64][4]float64{
-		1: {0.5, 0.5, 0, 0},
-		2: {1, 4. / 7, 2. / 7, 1. / 7},
+	for _, tt := range []struct {
+		budget    float64
+		frequency [4]float64
+	}{
+		{1, [4]float64{0.5, 0.5, 0, 0}},
+		{2, [4]float64{1, 4. / 7, 2. / 7, 1. / 7}},
 	} {
-		in := env.Paper(budget)
+		in := env.Paper(tt.budget)
 		count := play(t, mean(t, in, false), NewWhittle(in), 0, epochs).crawls
 		for i, n := range count {
-			if math.Abs(n-want[i]) > 1e-3 {
-				t.Errorf("budget %v: source %d is crawled %.4f times per epoch, want %.4f", budget, i+1, n, want[i])
+			if want := tt.frequency[i]; math.Abs(n-want) > 1e-3 {
+				t.Errorf("budget %v: source %d is crawled %.4f times per epoch, want %.4f", tt.budget, i+1, n, want)
 			}
 		}
 	}
@@ -60,10 +63,15 @@ func TestPaperSimplePolicies(t *testing.T) {
 // on the optimal value, therefore also on the Whittle index policy". The bounds
 // and prices for Table I are ours.
 func TestPaperBound(t *testing.T) {
-	for budget, want := range map[float64]struct{ bound, price float64 }{1: {260.39, 105.1}, 2: {338.05, 43.6}, 3: {372.41, 18.1}} {
-		bound, price := index.Bound(env.Paper(budget))
-		if math.Round(bound*100) != math.Round(want.bound*100) || math.Round(price*10) != math.Round(want.price*10) {
-			t.Errorf("budget %v: bound %.4f at price %.3f, want %.2f at %.1f", budget, bound, price, want.bound, want.price)
+	for _, tt := range []struct{ budget, bound, price float64 }{
+		{1, 260.39, 105.1},
+		{2, 338.05, 43.6},
+		{3, 372.41, 18.1},
+	} {
+		bound, price := index.Bound(env.Paper(tt.budget))
+		if math.Round(bound*100) != math.Round(tt.bound*100) || math.Round(price*10) != math.Round(tt.price*10) {
+			t.Errorf("budget %v: bound %.4f at price %.3f, want %.2f at %.1f",
+				tt.budget, bound, price, tt.bound, tt.price)
 		}
 	}
 }
@@ -85,13 +93,15 @@ func TestPaperWhittleAgainstOptimum(t *testing.T) {
 		whittle := longRun(t, in, NewWhittle(in), 7000, 7000)
 		t.Logf("budget %v: Whittle %.5f, optimum %.5f to %.5f, bound %.5f", c.budget, whittle, o.Lower, o.Upper, bound)
 		if !(whittle <= o.Upper*(1+1e-12) && o.Lower <= bound*(1+1e-12)) {
-			t.Errorf("budget %v: Whittle %v, optimum %v to %v, bound %v are out of order", c.budget, whittle, o.Lower, o.Upper, bound)
+			t.Errorf("budget %v: Whittle %v, optimum %v to %v, bound %v are out of order",
+				c.budget, whittle, o.Lower, o.Upper, bound)
 		}
 		if whittle < c.ofBound*bound*(1-1e-9) {
 			t.Errorf("budget %v: Whittle earns %.6f of the bound, want at least %v", c.budget, whittle/bound, c.ofBound)
 		}
 		if whittle < c.ofOptimum*(o.Upper-o.Truncation)*(1-1e-7) {
-			t.Errorf("budget %v: Whittle earns %.6f of the optimum, want at least %v", c.budget, whittle/o.Upper, c.ofOptimum)
+			t.Errorf("budget %v: Whittle earns %.6f of the optimum, want at least %v",
+				c.budget, whittle/o.Upper, c.ofOptimum)
 		}
 		if c.budget == 2 && !(o.Upper < bound*(1-5e-4)) {
 			t.Errorf("budget 2: the optimum, at most %v, is not clearly below the bound %v", o.Upper, bound)
@@ -118,7 +128,8 @@ func TestPaperRelaxedControl(t *testing.T) {
 		out := play(t, mean(t, in, true), p, 0, 1000)
 		t.Logf("exact %v: %+v", c.exact, out)
 		if math.Abs(out.reward-c.reward) > 0.005 || math.Abs(out.over-c.over) > 0.005 {
-			t.Errorf("exact %v: reward %.4f with %.3f of the epochs over budget, want %.2f and %.2f", c.exact, out.reward, out.over, c.reward, c.over)
+			t.Errorf("exact %v: reward %.4f with %.3f of the epochs over budget, want %.2f and %.2f",
+				c.exact, out.reward, out.over, c.reward, c.over)
 		}
 		if !(out.overrun > 0 && out.overrun < 1) {
 			t.Errorf("exact %v: mean overrun %v", c.exact, out.overrun)

@@ -13,7 +13,8 @@ import (
 // at the mean dynamics or, with noise, with exponential harvests of that mean.
 // Ages beyond the last count as that.
 func teachQ(s env.Source, ages, epochs int, noise bool) *qWhittle {
-	l := newQ(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, func(s *QWhittle) { s.Ages = ages }, stream.New(1, stream.Policy))
+	terms := env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}
+	l := newQ(terms, func(s *QWhittle) { s.Ages = ages }, stream.New(1, stream.Policy))
 	r := stream.New(1, stream.Test)
 	o := env.Online{Last: []int{-1}}
 	for e := range epochs {

@@ -48,7 +48,8 @@ func TestPaperRelaxedThreshold(t *testing.T) {
 			p := relaxedControl{RelaxedOptions: RelaxedOptions{Price: share * s.Ceiling() / s.Cost}}
 			for age := 1; age < 60; age++ {
 				if want := s.MeanState(age) >= threshold; p.crawls(&s, age) != want {
-					t.Errorf("source %s, λ = %v: crawled at age %d is %v; x̄ = %v, and x = %v", s.Name, p.Price, age, !want, threshold, s.MeanState(age))
+					t.Errorf("source %s, λ = %v: crawled at age %d is %v; x̄ = %v, and x = %v",
+						s.Name, p.Price, age, !want, threshold, s.MeanState(age))
 				}
 			}
 		}
@@ -89,7 +90,8 @@ func TestRelaxedControlReachesTheBound(t *testing.T) {
 		in := env.Paper(m)
 		bound, _ := index.Bound(in)
 		for _, start := range []float64{0, 300} {
-			out := play(t, mean(t, in, true), must(NewRelaxedControl(in, RelaxedOptions{Price: start, Exact: true})), 0, 50_000)
+			p := must(NewRelaxedControl(in, RelaxedOptions{Price: start, Exact: true}))
+			out := play(t, mean(t, in, true), p, 0, 50_000)
 			envtest.Near(t, "cost", out.cost, m, 2e-3)
 			envtest.Near(t, "reward", out.reward, bound, 2e-3)
 		}

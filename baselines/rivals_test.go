@@ -23,7 +23,9 @@ type rival struct {
 	make func(t env.Terms, r *stream.Rand) (online, error)
 }
 
-func practised(build func(env.Terms, baselines.Practice) online, relative bool) func(env.Terms, *stream.Rand) (online, error) {
+func practised(
+	build func(env.Terms, baselines.Practice) online, relative bool,
+) func(env.Terms, *stream.Rand) (online, error) {
 	return func(t env.Terms, _ *stream.Rand) (online, error) {
 		return build(t, baselines.Practice{Relative: relative}), nil
 	}
@@ -56,7 +58,13 @@ func (r rival) new(t testing.TB, terms env.Terms, seed uint64) online {
 
 func TestRivalsKeepTheContract(t *testing.T) {
 	for _, r := range rivals {
-		for _, in := range []env.Instance{env.Paper(1), env.Paper(2), env.Lognormal(20, 4, 1), env.Mixed(12, 4.5, 2), env.Mixed(30, 6, 2)} {
+		for _, in := range []env.Instance{
+			env.Paper(1),
+			env.Paper(2),
+			env.Lognormal(20, 4, 1),
+			env.Mixed(12, 4.5, 2),
+			env.Mixed(30, 6, 2),
+		} {
 			t.Run(r.name+" "+in.ID, func(t *testing.T) {
 				envtest.Policy(t, in, func() env.Policy[env.Online] { return r.new(t, in.Terms(), 5) })
 			})
@@ -95,17 +103,20 @@ func TestRivalsAgainstWhittle(t *testing.T) {
 			if k == 0 && marks == env.MarksConstant {
 				continue
 			}
-			exactAll, exactLate := follow(t, poisson(t, in, marks), env.NewAgent(baselines.NewWhittle(in)), epochs, epochs/2)
+			exact := env.NewAgent(baselines.NewWhittle(in))
+			exactAll, exactLate := follow(t, poisson(t, in, marks), exact, epochs, epochs/2)
 			for _, r := range rivals {
 				want, ok := least[r.name]
 				if !ok {
 					continue
 				}
-				all, late := follow(t, poisson(t, in, marks), env.NewAgent[env.Online](r.new(t, in.Terms(), 1)), epochs, epochs/2)
+				agent := env.NewAgent[env.Online](r.new(t, in.Terms(), 1))
+				all, late := follow(t, poisson(t, in, marks), agent, epochs, epochs/2)
 				all, late = all/exactAll, late/exactLate
 				t.Logf("%s, %s marks, %s: %.4f, late %.4f", in.ID, marks, r.name, all, late)
 				if all < want[k].all || late < want[k].late {
-					t.Errorf("%s, %s marks, %s: %.4f of exact Whittle, late %.4f; want at least %v", in.ID, marks, r.name, all, late, want[k])
+					t.Errorf("%s, %s marks, %s: %.4f of exact Whittle, late %.4f; want at least %v",
+						in.ID, marks, r.name, all, late, want[k])
 				}
 			}
 		}

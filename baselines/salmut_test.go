@@ -25,7 +25,9 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 		}
 		for seed := range uint64(5) {
 			noise := seed > 0
-			l := must(NewSalmut(env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}, but(DefaultSalmut(), func(s *Salmut) { s.Ages, s.Dual = 40, 1e-300 }), stream.New(seed, stream.Policy))).(*salmut)
+			terms := env.Terms{Costs: []float64{s.Cost}, Budget: s.Cost}
+			settings := but(DefaultSalmut(), func(s *Salmut) { s.Ages, s.Dual = 40, 1e-300 })
+			l := must(NewSalmut(terms, settings, stream.New(seed, stream.Policy))).(*salmut)
 			l.price = price
 			r := stream.New(seed, stream.Test)
 			o := env.Online{Last: []int{-1}}
@@ -47,7 +49,8 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 				// Near the optimum ages earn much the same.
 				age := max(1, math.Ceil(tau))
 				if got := (s.MeanState(int(age)) - price*s.Cost) / age; got < .93*earns {
-					t.Errorf("price %v, noisy harvests: threshold %.3f earns %.4f per epoch, the optimal age %d %.4f; want .93 of it", price, tau, got, best, earns)
+					t.Errorf("price %v, noisy harvests: threshold %.3f earns %.4f per epoch, "+
+						"the optimal age %d %.4f; want .93 of it", price, tau, got, best, earns)
 				}
 			} else if float64(best-1) > tau || tau > float64(best) {
 				t.Errorf("price %v: threshold %.3f, want within (%d, %d]", price, tau, best-1, best)
@@ -70,8 +73,12 @@ func TestSalmutLearnsTheOptimalAge(t *testing.T) {
 
 // On Table I the price settles where the Lagrangian bound has it.
 func TestSalmutLearnsThePrice(t *testing.T) {
-	for budget, c := range map[float64]struct{ price, reward float64 }{1: {105.1, 260.39}, 2: {43.6, 338.05}, 3: {18.1, 372.41}} {
-		w := must(env.NewMean(env.Paper(budget), false))
+	for _, c := range []struct{ budget, price, reward float64 }{
+		{1, 105.1, 260.39},
+		{2, 43.6, 338.05},
+		{3, 18.1, 372.41},
+	} {
+		w := must(env.NewMean(env.Paper(c.budget), false))
 		l := must(NewSalmut(w.Terms(), DefaultSalmut(), stream.New(3, stream.Policy))).(*salmut)
 		var reward, price float64
 		const epochs, half = 20000, 10000
@@ -86,10 +93,11 @@ func TestSalmutLearnsThePrice(t *testing.T) {
 			}
 		}
 		if math.Abs(price/c.price-1) > .25 {
-			t.Errorf("budget %v: price %.1f, want about %.1f", budget, price, c.price)
+			t.Errorf("budget %v: price %.1f, want about %.1f", c.budget, price, c.price)
 		}
 		if reward < .98*c.reward || reward > c.reward*1.0001 {
-			t.Errorf("budget %v: reward %.2f, exploration and all; want at least .98 of the bound, %.2f", budget, reward, c.reward)
+			t.Errorf("budget %v: reward %.2f, exploration and all; want at least .98 of the bound, %.2f",
+				c.budget, reward, c.reward)
 		}
 	}
 }

@@ -144,7 +144,9 @@ func NewStochasticWhittle(in env.Instance, m env.Marks) env.Policy[env.Observed]
 }
 
 // tablePolicy builds the table of each source, once for equal sources.
-func tablePolicy(in env.Instance, m env.Marks, build func(i int, s env.Source, law gainLaw) indexTable) env.Policy[env.Observed] {
+func tablePolicy(
+	in env.Instance, m env.Marks, build func(i int, s env.Source, law gainLaw) indexTable,
+) env.Policy[env.Observed] {
 	tables := make([]*indexTable, len(in.Sources))
 	known := make(map[env.Source]*indexTable)
 	for i, s := range in.Sources {
@@ -201,7 +203,11 @@ var usualSchooling = schooling{nodes: 120, thresholds: 24, steps: 8000}
 func learnStochasticIndex(s env.Source, law gainLaw, opt schooling, r *stream.Rand) indexTable {
 	c := newChain(s, law, opt.nodes)
 	alpha := s.Factor()
-	t := indexTable{Step: (s.Ceiling() + 3*law.spread(s)) / float64(opt.thresholds-1), Index: make([]float64, opt.thresholds), Cost: s.Cost}
+	t := indexTable{
+		Step:  (s.Ceiling() + 3*law.spread(s)) / float64(opt.thresholds-1),
+		Index: make([]float64, opt.thresholds),
+		Cost:  s.Cost,
+	}
 	if t.Step == 0 {
 		t.Step = 1
 	}

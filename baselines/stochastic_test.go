@@ -35,7 +35,9 @@ func iterate(n int, step func(v []float64, j int) float64) (v []float64, growth 
 // It returns V with ∫V(u)φ(du) = 0, and β.
 func average(c chain, subsidy float64) (v []float64, beta float64) {
 	v, growth := iterate(len(c.from), func(v []float64, j int) float64 {
-		t := math.Max(subsidy+floats.Dot(c.next.RawRowView(j), v), float64(j)*c.step+floats.Dot(c.next.RawRowView(0), v))
+		passive := subsidy + floats.Dot(c.next.RawRowView(j), v)
+		active := float64(j)*c.step + floats.Dot(c.next.RawRowView(0), v)
+		t := math.Max(passive, active)
 		return (t + v[j]) / 2 // half a step: the chain has no period
 	})
 	base := floats.Dot(c.next.RawRowView(0), v)
@@ -49,7 +51,9 @@ func average(c chain, subsidy float64) (v []float64, beta float64) {
 // gain alike comes to growth·δ/(1−δ).
 func discounted(c chain, subsidy, delta float64) []float64 {
 	v, growth := iterate(len(c.from), func(v []float64, j int) float64 {
-		return math.Max(subsidy+delta*floats.Dot(c.next.RawRowView(j), v), float64(j)*c.step+delta*floats.Dot(c.next.RawRowView(0), v))
+		passive := subsidy + delta*floats.Dot(c.next.RawRowView(j), v)
+		active := float64(j)*c.step + delta*floats.Dot(c.next.RawRowView(0), v)
+		return math.Max(passive, active)
 	})
 	for j := range v {
 		v[j] += growth * delta / (1 - delta)
@@ -89,13 +93,17 @@ func TestStochasticVanishingDiscount(t *testing.T) {
 					off = math.Max(off, math.Abs(v[j]-fresh-limit[j]))
 					next := (v[j+1] - v[j]) / c.step
 					if next < slope-1e-6 || next > 1/(1-delta*s.Factor())+1e-6 {
-						t.Fatalf("%s, λ = γ(%v), δ = %v: the slope of V at node %d is %v after %v; want it to rise within 0 and 1/(1−αδ)", m, x, delta, j, next, slope)
+						t.Fatalf("%s, λ = γ(%v), δ = %v: the slope of V at node %d is %v after %v; "+
+							"want it to rise within 0 and 1/(1−αδ)",
+							m, x, delta, j, next, slope)
 					}
 					slope = next
 				}
 				left := math.Abs(subsidy + delta*floats.Dot(c.next.RawRowView(k), v) - float64(k)*c.step - delta*fresh)
 				if !(off < last/5 && left < max(indifferent/5, 1e-6*s.Ceiling())) {
-					t.Errorf("%s, λ = γ(%v): at δ = %v V and β are off by %v, after %v, and the terms of (24) differ by %v, after %v", m, x, delta, off, last, left, indifferent)
+					t.Errorf("%s, λ = γ(%v): at δ = %v V and β are off by %v, after %v, "+
+						"and the terms of (24) differ by %v, after %v",
+						m, x, delta, off, last, left, indifferent)
 				}
 				last, indifferent = off, left
 			}
@@ -162,7 +170,8 @@ func TestStochasticIndexWithoutNoise(t *testing.T) {
 			noise := law.Deviation() / law.Mean()
 			t.Logf("source %s, noise %.2g of the gain: the indices differ by %.2g of the ceiling", s.Name, noise, e)
 			if e > math.Max(last, 1e-3) || e > 1.5*noise+1e-3 {
-				t.Errorf("source %s: with noise %g of the gain the indices differ by %g of the ceiling, after %g", s.Name, noise, e, last)
+				t.Errorf("source %s: with noise %g of the gain the indices differ by %g of the ceiling, after %g",
+					s.Name, noise, e, last)
 			}
 			last = e
 		}
@@ -232,7 +241,8 @@ func TestStochasticIndexEarnsMore(t *testing.T) {
 		t.Logf("%-13s %.2f ± %.2f interest per epoch; less the deterministic index %+.2f ± %.2f", row.name, m, h, d, e)
 	}
 	if d, h := paired(a, b); !(d-h > 0) {
-		t.Errorf("the stochastic index earns %.3f ± %.3f more than the deterministic one; want an interval above 0", d, h)
+		t.Errorf("the stochastic index earns %.3f ± %.3f more than the deterministic one; want an interval above 0",
+			d, h)
 	}
 	if d, h := paired(b, c); !(d-h > 0) {
 		t.Errorf("the deterministic index earns %.3f ± %.3f more than myopic; want an interval above 0", d, h)

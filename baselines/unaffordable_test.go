@@ -16,7 +16,8 @@ func TestUnaffordable(t *testing.T) {
 	with := in
 	with.Sources = append(slices.Clone(in.Sources), dear)
 	a, b := index.Relax(in), index.Relax(with)
-	if a.Bound != b.Bound || a.Price != b.Price || !slices.Equal(append(a.Frequency, 0), b.Frequency) || b.Frequency[4] != 0 || b.Short[4] != index.Never {
+	if a.Bound != b.Bound || a.Price != b.Price || !slices.Equal(append(a.Frequency, 0), b.Frequency) ||
+		b.Frequency[4] != 0 || b.Short[4] != index.Never {
 		t.Errorf("%v with the dear source, crawled %v times per epoch; %v without", b, b.Frequency[4], a)
 	}
 	// Nor do the policies that are not held to it at each epoch look at it, or
@@ -36,7 +37,8 @@ func TestUnaffordable(t *testing.T) {
 	x := must(SolveOptimum(few))
 	y, err := SolveOptimum(fewWith)
 	if err != nil || y.States != x.States || math.Abs(y.Lower-x.Lower) > 1e-6*x.Lower {
-		t.Errorf("optimum %v of %d states with the dear source, %v of %d without: %v", y.Lower, y.States, x.Lower, x.States, err)
+		t.Errorf("optimum %v of %d states with the dear source, %v of %d without: %v",
+			y.Lower, y.States, x.Lower, x.States, err)
 	}
 	with.Budget, in.Budget = 1.2, 1.2
 	if a, b := index.Relax(in), index.Relax(with); !(b.Bound > a.Bound*1.1) || b.Frequency[4] == 0 {

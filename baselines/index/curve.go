@@ -44,7 +44,12 @@ type Curve struct {
 
 // NewCurve returns the curve of a source.
 func NewCurve(s env.Source) Curve {
-	c := Curve{Source: s, Top: s.Harvest(math.Inf(1)), scale: s.Rate * s.Interest / s.Decay, loss: -math.Expm1(-s.Decay)}
+	c := Curve{
+		Source: s,
+		Top:    s.Harvest(math.Inf(1)),
+		scale:  s.Rate * s.Interest / s.Decay,
+		loss:   -math.Expm1(-s.Decay),
+	}
 	c.plain, c.bend, c.Window = s.Exponential(), s.Bend(), s.Lifetime()
 	if c.Limit = c.Top; s.Unbounded() {
 		c.Limit = math.Inf(1)

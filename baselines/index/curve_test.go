@@ -77,7 +77,8 @@ func TestIndexAgainstValueIteration(t *testing.T) {
 		age := rapid.IntRange(1, 25).Draw(t, "age")
 		charge, d := c.Index(age), 2e-5*size(c)
 		if below, above := worth(h, charge-d)[age-1], worth(h, charge+d)[age-1]; !(below > 0 && above < 0) {
-			t.Fatalf("%+v, age %d: at a charge a little below %v crawling is worth %v more, above %v", c.Source, age, charge, below, above)
+			t.Fatalf("%+v, age %d: at a charge a little below %v crawling is worth %v more, above %v",
+				c.Source, age, charge, below, above)
 		}
 	})
 }
@@ -100,7 +101,8 @@ func TestIndexByChords(t *testing.T) {
 			if math.Abs(got-want) > 1e-11*size(c) {
 				t.Fatalf("%+v, age %d: index %v; by all chords %v", c.Source, age, got, want)
 			}
-			if negative := got < -1e-11*size(c); negative && near > 1e-11*size(c) || !negative && math.Abs(got-near) > 1e-11*size(c) {
+			if negative := got < -1e-11*size(c); negative && near > 1e-11*size(c) ||
+				!negative && math.Abs(got-near) > 1e-11*size(c) {
 				t.Fatalf("%+v, age %d: index %v; of the neighbouring ages %v", c.Source, age, got, near)
 			}
 			if last >= 0 && got < last-1e-11*size(c) {

@@ -63,7 +63,8 @@ func TestLagrangianAgainstValueIteration(t *testing.T) {
 					x := at * s.Ceiling()
 					got, want := lagrangian(s, price, x), solve(s, price, x)/cost
 					if math.Abs(got-want) > 1e-6*s.Ceiling() {
-						t.Errorf("α %v, C %v, λ %.4g, x %.4g: index %v, value iteration gives %v", alpha, cost, price, x, got, want)
+						t.Errorf("α %v, C %v, λ %.4g, x %.4g: index %v, value iteration gives %v",
+							alpha, cost, price, x, got, want)
 					}
 				}
 			}

@@ -91,7 +91,8 @@ func TestLagrangianOfObjectives(t *testing.T) {
 				l = NewLagrange(s, price)
 				for age, more := range worth(h, price*s.Cost)[:30] {
 					if got, want := l.AtAge(age+1), more/s.Cost; math.Abs(got-want) > 2e-6*size(c) {
-						t.Errorf("price %v, age %d: Lagrangian index %v; value iteration gives %v", price, age+1, got, want)
+						t.Errorf("price %v, age %d: Lagrangian index %v; value iteration gives %v",
+							price, age+1, got, want)
 					}
 				}
 			}
@@ -143,7 +144,8 @@ func TestRelaxOfObjectives(t *testing.T) {
 		r := Relax(in)
 		scale := 1 + math.Abs(r.Bound)
 		if math.Abs(r.Reward-r.Bound) > 1e-8*scale || r.Cost > in.Budget*(1+1e-9) {
-			t.Fatalf("%+v: the plan earns %v at cost %v; the bound is %v, the budget %v", in, r.Reward, r.Cost, r.Bound, in.Budget)
+			t.Fatalf("%+v: the plan earns %v at cost %v; the bound is %v, the budget %v",
+				in, r.Reward, r.Cost, r.Bound, in.Budget)
 		}
 		for range 5 {
 			price := r.Price * rapid.Float64Range(0, 3).Draw(t, "price")
@@ -157,7 +159,8 @@ func TestRelaxOfObjectives(t *testing.T) {
 				dual += best
 			}
 			if dual < r.Bound-1e-8*scale {
-				t.Fatalf("%+v: at the price %v the dual is %v, below the bound %v at %v", in, price, dual, r.Bound, r.Price)
+				t.Fatalf("%+v: at the price %v the dual is %v, below the bound %v at %v",
+					in, price, dual, r.Bound, r.Price)
 			}
 		}
 	})

@@ -43,7 +43,11 @@ func theory(f func(s env.Source, price float64)) {
 	dear.Cost = 2.5
 	for _, s := range append(env.Paper(1).Sources, dear) {
 		least, most := Whittle(s, s.Gain()), s.Ceiling()/s.Cost
-		for _, price := range []float64{0, 0.5 * least, least + 0.02*(most-least), least + 0.3*(most-least), least + 0.7*(most-least), 0.98 * most, 1.1 * most} {
+		prices := []float64{0, 0.5 * least, 0.98 * most, 1.1 * most}
+		for _, share := range []float64{0.02, 0.3, 0.7} {
+			prices = append(prices, least+share*(most-least))
+		}
+		for _, price := range prices {
 			f(s, price)
 		}
 	}
@@ -72,7 +76,9 @@ func TestPaperDiscountedValue(t *testing.T) {
 			for k := range x[1:] {
 				slope := (v(x[k+1]) - v(x[k])) / (x[k+1] - x[k])
 				if slope < rise-1e-7 || slope < 0 || slope > 1/(1-s.Factor())+1e-7 {
-					t.Fatalf("source %q, λ %v, δ %v: the slope of V at %v is %v after %v; want it to rise within 0 and 1/(1−α)", s.Name, price, delta, x[k], slope, rise)
+					t.Fatalf("source %q, λ %v, δ %v: the slope of V at %v is %v after %v; "+
+						"want it to rise within 0 and 1/(1−α)",
+						s.Name, price, delta, x[k], slope, rise)
 				}
 				rise = slope
 			}
@@ -97,7 +103,8 @@ func TestPaperVanishingDiscount(t *testing.T) {
 				off = math.Max(off, math.Abs(v(x)-fresh-(l.value(s, x)-l.value(s, s.Gain()))))
 			}
 			if off > worst+1e-9*s.Ceiling() {
-				t.Errorf("source %q, λ %v: at δ = %v the distance from V and β grows from %v to %v", s.Name, price, delta, worst, off)
+				t.Errorf("source %q, λ %v: at δ = %v the distance from V and β grows from %v to %v",
+					s.Name, price, delta, worst, off)
 			}
 			worst = off
 		}
@@ -139,7 +146,8 @@ func TestPaperBothActions(t *testing.T) {
 		case price >= upper && (price < most || active > 0):
 			t.Errorf("source %q, λ %v ≥ γ(u*): λ_M is %v and %d states are active", s.Name, price, most, active)
 		case price > lower && price < upper && (passive == 0 || active == 0 || !(least < price && price < most)):
-			t.Errorf("source %q, λ %v: %d states are passive, %d active, λ_m %v, λ_M %v", s.Name, price, passive, active, least, most)
+			t.Errorf("source %q, λ %v: %d states are passive, %d active, λ_m %v, λ_M %v",
+				s.Name, price, passive, active, least, most)
 		}
 	})
 }
@@ -204,7 +212,9 @@ func TestPaperWhittleDynamics(t *testing.T) {
 		for i := range in {
 			at := threshold(i, x)
 			if active := x[i] >= at; active != (i == best) && math.Abs(x[i]-at) > 1e-9*at {
-				t.Fatalf("states %v: source %d is active by its threshold %v: %v; the greatest index is that of %d", x, i, at, active, best)
+				t.Fatalf("states %v: source %d is active by its threshold %v: %v; "+
+					"the greatest index is that of %d",
+					x, i, at, active, best)
 			}
 			for j := range in {
 				if up := x[j] * 1.05; j != i {

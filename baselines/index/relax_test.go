@@ -61,7 +61,8 @@ func TestRelaxAgainstLinearProgram(t *testing.T) {
 		}
 		r := Relax(in)
 		can := in
-		can.Sources = slices.DeleteFunc(slices.Clone(in.Sources), func(s env.Source) bool { return !env.Fits(s.Cost, in.Budget) })
+		dear := func(s env.Source) bool { return !env.Fits(s.Cost, in.Budget) }
+		can.Sources = slices.DeleteFunc(slices.Clone(in.Sources), dear)
 		want, err := linearBound(can, 70)
 		if err != nil {
 			t.Fatal(err)

@@ -89,7 +89,8 @@ func check(t *testing.T, s env.Source, x float64) {
 	name := fmt.Sprintf("index at α %.3g, u %.3g, C %.3g, x %.6g", s.Factor(), s.Gain(), s.Cost, x)
 	want := Whittle(s, x)
 	high := 2 * (x + s.Ceiling()) / s.Cost
-	envtest.Near(t, name+", price of the Lagrangian index", bisect(0, high, func(p float64) float64 { return lagrangian(s, p, x) }), want, 1e-9)
+	price := bisect(0, high, func(p float64) float64 { return lagrangian(s, p, x) })
+	envtest.Near(t, name+", price of the Lagrangian index", price, want, 1e-9)
 	// Value iteration at prices around the index: crawling is better below and
 	// worse above.
 	for _, d := range []float64{1e-3, 1e-5} {
@@ -106,7 +107,8 @@ func check(t *testing.T, s env.Source, x float64) {
 func TestWhittleRemark(t *testing.T) {
 	for _, s := range env.Paper(1).Sources {
 		for age := 1; age < 60; age++ {
-			envtest.Near(t, fmt.Sprintf("source %s at age %d", s.Name, age), WhittleAtAge(s, age), Whittle(s, s.MeanState(age)), 1e-9)
+			what := fmt.Sprintf("source %s at age %d", s.Name, age)
+			envtest.Near(t, what, WhittleAtAge(s, age), Whittle(s, s.MeanState(age)), 1e-9)
 		}
 	}
 }
