@@ -57,7 +57,7 @@ type Source struct {
 	Cost     float64       `json:"cost"`               // of a crawl, budget units; 0 stands for 1
 	Group    string        `json:"group,omitempty"`    // sources whose crawls are limited together, such as a host
 	Shortest time.Duration `json:"shortest,omitempty"` // between two crawls, at least
-	Longest  time.Duration `json:"longest,omitempty"`  // between two crawls, as far as the budget goes; 0 leaves it open
+	Longest  time.Duration `json:"longest,omitempty"`  // between two crawls, if the budget allows; 0 leaves it open
 }
 
 // Outcome is how a crawl ended.
@@ -122,8 +122,11 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 		o.Settings = kind.Settings(env.LevelOnline)
 	}
 	c := &Crawler{
-		opt: o, kind: kind, start: start, origin: start.Unix(), now: start, place: map[string]int{}, groups: map[string]int32{"": 0},
-		view: env.Online{Epoch: -1}, limits: env.Limits{Budget: o.Budget, PerGroup: o.PerGroup}, overdue: ring.New(0, 1024),
+		opt: o, kind: kind,
+		start: start, origin: start.Unix(), now: start,
+		place: map[string]int{}, groups: map[string]int32{"": 0},
+		view: env.Online{Epoch: -1}, limits: env.Limits{Budget: o.Budget, PerGroup: o.PerGroup},
+		overdue: ring.New(0, 1024),
 	}
 	c.view.Limits = &c.limits
 	return c, nil
@@ -144,7 +147,8 @@ func (c *Crawler) terms() env.Terms {
 // build takes up a learner of the sources, or begins one.
 func (c *Crawler) build(l Learner) (err error) {
 	if l == nil {
-		l, err = c.kind.New(Inputs{Terms: c.terms(), Level: env.LevelOnline, Rand: stream.New(c.opt.Seed, stream.Policy)}, c.opt.Settings)
+		in := Inputs{Terms: c.terms(), Level: env.LevelOnline, Rand: stream.New(c.opt.Seed, stream.Policy)}
+		l, err = c.kind.New(in, c.opt.Settings)
 		if err != nil {
 			return err
 		}

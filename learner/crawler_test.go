@@ -130,10 +130,12 @@ func program(t *testing.T, o CrawlerOptions, restarts bool) (log []string) {
 				crawl.Outcome = Unchanged
 			default:
 				if s.Longest > 0 && !since[name].IsZero() && now.Sub(since[name]) > s.Longest+15*time.Hour {
-					t.Fatalf("%v: %s has waited for %v; its longest interval is %v", now, name, now.Sub(since[name]), s.Longest)
+					t.Fatalf("%v: %s has waited for %v; its longest interval is %v",
+						now, name, now.Sub(since[name]), s.Longest)
 				}
 				for k := range r.Intn(4) {
-					crawl.Items = append(crawl.Items, Item{Published: now.Add(-time.Duration(k) * time.Hour), Worth: float64(k)})
+					published := now.Add(-time.Duration(k) * time.Hour)
+					crawl.Items = append(crawl.Items, Item{Published: published, Worth: float64(k)})
 				}
 				if k == 9 && len(crawl.Items) > 0 {
 					crawl.Items[0].Worth = math.NaN()
@@ -170,7 +172,9 @@ func TestClock(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	var steps [][]time.Duration
 	for _, d := range []time.Duration{time.Second, time.Hour, year, 30 * year} {
-		steps = append(steps, []time.Duration{d}, []time.Duration{-d}, []time.Duration{d, -d}, []time.Duration{-d, d}, []time.Duration{-d, -d})
+		steps = append(steps,
+			[]time.Duration{d}, []time.Duration{-d},
+			[]time.Duration{d, -d}, []time.Duration{-d, d}, []time.Duration{-d, -d})
 	}
 	for _, name := range []string{"forecast", "lspe"} {
 		for _, step := range steps {
@@ -193,10 +197,12 @@ func TestClock(t *testing.T) {
 							t.Fatalf("%v: %d crawls in an hour", step, len(names))
 						}
 						for _, name := range names {
-							crawl := Crawl{Source: name, At: now, Items: []Item{{Published: now.Add(-30 * time.Minute)}}}
+							published := now.Add(-30 * time.Minute)
+							crawl := Crawl{Source: name, At: now, Items: []Item{{Published: published}}}
 							if name == "s0" && true < asked {
 								if asked != 1000 {
-									t.Errorf("%v %v: s0 is crawled %d hours before it may be", step, restarts, asked-true)
+									t.Errorf("%v %v: s0 is crawled %d hours before it may be",
+										step, restarts, asked-true)
 								}
 								if true >= 100 {
 									asked = true + 8
@@ -231,15 +237,18 @@ func TestClock(t *testing.T) {
 					pass(1)
 					for k := range n {
 						if since := true - max(begin, last[fmt.Sprint("s", k)]); since > 12 {
-							t.Fatalf("%s %v %v: s%d was not crawled for %d hours, nor others, %v", name, step, restarts, k, since, last)
+							t.Fatalf("%s %v %v: s%d was not crawled for %d hours, nor others, %v",
+								name, step, restarts, k, since, last)
 						}
 					}
 				}
 				if after, _ := c.Belief("s5"); !(math.Abs(after.Items-before.Items) <= .3*before.Items) {
-					t.Errorf("%s %v %v: %v items an hour are thought to be %v", name, step, restarts, before.Items, after.Items)
+					t.Errorf("%s %v %v: %v items an hour are thought to be %v",
+						name, step, restarts, before.Items, after.Items)
 				}
 				if due, _ := c.Belief("s1"); due.Due.Sub(now) > 10*time.Hour || due.Last.After(now) {
-					t.Errorf("%s %v %v: at %v the last crawl was at %v, the next one is due at %v", name, step, restarts, now, due.Last, due.Due)
+					t.Errorf("%s %v %v: at %v the last crawl was at %v, the next one is due at %v",
+						name, step, restarts, now, due.Last, due.Due)
 				}
 			}
 		}
@@ -249,7 +258,11 @@ func TestClock(t *testing.T) {
 // TestUnknownWorth: an item whose worth is not known yet is an item.
 func TestUnknownWorth(t *testing.T) {
 	items := map[bool]float64{} // per hour, by whether their worth is known
-	for known, worth := range map[bool]float64{true: 1, false: math.NaN()} {
+	for _, known := range []bool{true, false} {
+		worth := 1.
+		if !known {
+			worth = math.NaN()
+		}
 		c := newTestCrawler(t, CrawlerOptions{Budget: 1})
 		err := c.Add("a", Source{})
 		for n := 1; n < 100 && err == nil; n++ {
@@ -281,7 +294,8 @@ func BenchmarkSave(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, name := range c.Select(began, 1_000_000) {
-		if err := c.Update(Crawl{Source: name, At: began, Items: []Item{{Published: began.Add(-time.Hour)}}}); err != nil {
+		crawl := Crawl{Source: name, At: began, Items: []Item{{Published: began.Add(-time.Hour)}}}
+		if err := c.Update(crawl); err != nil {
 			b.Fatal(err)
 		}
 	}

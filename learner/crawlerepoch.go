@@ -81,7 +81,8 @@ func (c *Crawler) postpone(i int) {
 	if p.Rules.Longest == 0 {
 		return
 	}
-	p.Due = max(min(int(c.now.Add(p.Rules.Longest).Sub(c.start)/c.opt.Epoch), lastEpoch), c.view.Epoch+1, c.limits.NotBefore[i])
+	longest := int(c.now.Add(p.Rules.Longest).Sub(c.start) / c.opt.Epoch)
+	p.Due = max(min(longest, lastEpoch), c.view.Epoch+1, c.limits.NotBefore[i])
 	c.overdue.Add(i, p.Due)
 }
 
@@ -218,7 +219,8 @@ func (c *Crawler) Update(crawl Crawl) error {
 		}
 	}
 	if crawl.Outcome != Found && len(crawl.Items) > 0 {
-		return fmt.Errorf("the crawl of source %q found %d items, and the outcome is not Found", crawl.Source, len(crawl.Items))
+		return fmt.Errorf("the crawl of source %q found %d items, and the outcome is not Found",
+			crawl.Source, len(crawl.Items))
 	}
 	c.turn(crawl.At)
 	p := &c.src[i]
@@ -265,7 +267,10 @@ func (c *Crawler) found(d *env.Crawled, items []Item, at time.Time) {
 // item returns an item as a crawl at that time finds it.
 func (c *Crawler) item(it Item, at time.Time) env.Item {
 	age := max(0, at.Sub(it.Published))
-	return env.Item{Age: age.Seconds() / c.opt.Epoch.Seconds(), Interest: it.Worth * math.Exp2(-age.Seconds()/c.opt.HalfLife.Seconds())}
+	return env.Item{
+		Age:      age.Seconds() / c.opt.Epoch.Seconds(),
+		Interest: it.Worth * math.Exp2(-age.Seconds()/c.opt.HalfLife.Seconds()),
+	}
 }
 
 // Report tells what items are worth, by now, that a crawl at that time found with

@@ -51,7 +51,8 @@ type sourceState struct {
 
 // life names what a state of a source goes with.
 func (c *Crawler) life() string {
-	return fmt.Sprintf("%s %d, epochs of %v from %d", c.kind.Name, c.kind.version(env.LevelOnline), c.opt.Epoch, c.origin)
+	version := c.kind.version(env.LevelOnline)
+	return fmt.Sprintf("%s %d, epochs of %v from %d", c.kind.Name, version, c.opt.Epoch, c.origin)
 }
 
 // SourceState returns what is known of a source, as JSON.
@@ -66,7 +67,8 @@ func (c *Crawler) SourceState(name string) ([]byte, error) {
 	}
 	p := &c.src[i]
 	s := sourceState{
-		Of: c.life(), Added: p.Added, Tries: p.Tries, Told: p.Told, Last: c.view.Last[i], NotBefore: c.limits.NotBefore[i], Epoch: c.view.Epoch,
+		Of: c.life(), Added: p.Added, Tries: p.Tries, Told: p.Told,
+		Last: c.view.Last[i], NotBefore: c.limits.NotBefore[i], Epoch: c.view.Epoch,
 	}
 	if k := p.Done - 1; k >= 0 {
 		s.Crawled = &c.done[k]
@@ -142,7 +144,8 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 	switch {
 	case s.Of != c.life():
 		return nil, 0, fmt.Errorf("it is a state of %s", s.Of)
-	case s.Last < -1 || s.Added < 0 || s.Epoch < max(s.Last, 0) || s.Epoch > lastEpoch || max(s.NotBefore, s.Told) > lastEpoch || s.Told < 0:
+	case s.Last < -1 || s.Added < 0 || s.Epoch < max(s.Last, 0) || s.Epoch > lastEpoch ||
+		max(s.NotBefore, s.Told) > lastEpoch || s.Told < 0:
 		return nil, 0, fmt.Errorf("it was crawled at epoch %d, of %d", s.Last, s.Epoch)
 	case s.Crawled != nil:
 		if err := c.checkCrawled(s.Crawled); err != nil {

@@ -168,8 +168,10 @@ func TestRecallAnew(t *testing.T) {
 	for name, b := range k.beliefs() {
 		var i int
 		fmt.Sscan(name, &i)
-		if want := 3 / float64(1+i*i); !near(b.Items, want, .3) || b.Last.After(last[name]) || last[name].Sub(b.Last) > time.Hour {
-			t.Errorf("%s: %+v; it publishes %.3g items an hour, and its last crawl was at %v", name, b, want, last[name])
+		want := 3 / float64(1+i*i)
+		if !near(b.Items, want, .3) || b.Last.After(last[name]) || last[name].Sub(b.Last) > time.Hour {
+			t.Errorf("%s: %+v; it publishes %.3g items an hour, and its last crawl was at %v",
+				name, b, want, last[name])
 		}
 	}
 }

@@ -22,7 +22,7 @@ type CrawlerState struct {
 	HalfLife time.Duration `json:"half_life"` // ns
 	Budget   float64       `json:"budget"`
 	Now      time.Time     `json:"now"`              // latest time
-	Origin   int64         `json:"origin,omitempty"` // first epoch as it was when the crawler began, Unix seconds; 0 in older versions
+	Origin   int64         `json:"origin,omitempty"` // first epoch at the start, Unix seconds; 0 in older versions
 	Epoch    int           `json:"epoch"`
 	Sources  int           `json:"sources"`
 	Free     []int         `json:"free"`
@@ -52,9 +52,16 @@ func (c *Crawler) header(state any) (s Saved, err error) {
 	if err != nil {
 		return s, err
 	}
-	s = Saved{Format: format, Version: c.kind.version(env.LevelOnline), Config: string(config), Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
+	s = Saved{
+		Format:  format,
+		Version: c.kind.version(env.LevelOnline),
+		Config:  string(config),
+		Start:   c.start.Unix(),
+		Length:  c.opt.Epoch.Seconds(),
+	}
 	s.Crawls = &CrawlerState{
-		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch, Origin: c.origin,
+		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget,
+		Now: c.now, Epoch: c.view.Epoch, Origin: c.origin,
 	}
 	s.State, err = json.Marshal(state)
 	return s, err

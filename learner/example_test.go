@@ -19,7 +19,8 @@ func ExampleLoad() {
 	}
 	defer os.RemoveAll(dir)
 	run := filepath.Join(dir, "run")
-	if err := exec.Command("go", "run", "ephemera/cmd/train", "-instance", "lognormal:20", "-budget", "3", "-out", run).Run(); err != nil {
+	train := exec.Command("go", "run", "ephemera/cmd/train", "-instance", "lognormal:20", "-budget", "3", "-out", run)
+	if err := train.Run(); err != nil {
 		panic(err)
 	}
 

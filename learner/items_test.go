@@ -13,7 +13,8 @@ func TestWhoReadsItems(t *testing.T) {
 	for _, k := range Kinds {
 		for _, level := range k.Levels {
 			in := env.Paper(1)
-			l, err := k.New(Inputs{Instance: in, Terms: in.Terms(), Level: level, Rand: stream.New(1, stream.Test)}, k.Settings(level))
+			inputs := Inputs{Instance: in, Terms: in.Terms(), Level: level, Rand: stream.New(1, stream.Test)}
+			l, err := k.New(inputs, k.Settings(level))
 			if err != nil {
 				t.Fatal(err)
 			}

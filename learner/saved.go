@@ -95,7 +95,8 @@ func Decode(data []byte) (*Saved, error) {
 		return nil, err
 	}
 	if reads := s.kind.version(s.config.Knowledge); s.Version != reads {
-		return nil, fmt.Errorf("the version of the learner %s is %d; this program reads version %d; the program that wrote it goes on with it",
+		return nil, fmt.Errorf("the version of the learner %s is %d; this program reads version %d; "+
+			"the program that wrote it goes on with it",
 			s.config.Algorithm, s.Version, reads)
 	}
 	if err := s.readSettings(); err != nil {
@@ -150,11 +151,13 @@ func (s *Saved) Terms() env.Terms {
 func (s *Saved) Learner(t env.Terms) (Learner, error) {
 	own := s.Terms()
 	if !slices.Equal(t.Names, own.Names) || !slices.Equal(t.Costs, own.Costs) {
-		return nil, fmt.Errorf("the learner is one of the %d sources of %q, with their costs; here are %d others", len(own.Names), s.config.Instance.ID, len(t.Names))
+		return nil, fmt.Errorf("the learner is one of the %d sources of %q, with their costs; here are %d others",
+			len(own.Names), s.config.Instance.ID, len(t.Names))
 	}
 	in := s.config.Instance
 	in.Budget = t.Budget
-	l, err := s.kind.New(Inputs{Instance: in, Terms: t, Level: s.config.Knowledge, Rand: stream.New(0, stream.Policy)}, s.settings)
+	inputs := Inputs{Instance: in, Terms: t, Level: s.config.Knowledge, Rand: stream.New(0, stream.Policy)}
+	l, err := s.kind.New(inputs, s.settings)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,9 @@ func trainedOn(t testing.TB, in env.Instance, k Kind, level env.Level, epochs in
 		t.Fatal(err)
 	}
 	follow(t, w, l.Agent(), epochs)
-	config, err := toml.Marshal(map[string]any{"algorithm": k.Name, "knowledge": level, "settings": set, "instance": in})
+	config, err := toml.Marshal(map[string]any{
+		"algorithm": k.Name, "knowledge": level, "settings": set, "instance": in,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,8 @@ func state(t testing.TB, l Learner) []byte {
 
 func poisson(t testing.TB, in env.Instance, level env.Level) env.World {
 	t.Helper()
-	w, err := env.NewPoisson(in, 3, env.PoissonOptions{Items: level == env.LevelOnline, State: level == env.LevelObserved, Overrun: true})
+	w, err := env.NewPoisson(in, 3,
+		env.PoissonOptions{Items: level == env.LevelOnline, State: level == env.LevelObserved, Overrun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,9 +127,13 @@ func TestSaved(t *testing.T) {
 			renamed, dearer := saved.decoded(t).Terms(), saved.decoded(t).Terms()
 			renamed.Names = append([]string{"another"}, renamed.Names[1:]...)
 			dearer.Costs = append([]float64{dearer.Costs[0] / 2}, dearer.Costs[1:]...)
-			for what, terms := range map[string]env.Terms{"fewer": env.Paper(1).Terms(), "others": renamed, "other costs": dearer} {
-				if _, err := saved.decoded(t).Learner(terms); err == nil || !strings.Contains(err.Error(), "sources") {
-					t.Errorf("%s, %s: taken for other sources, %s: %v", k.Name, level, what, err)
+			for _, tt := range []struct {
+				name  string
+				terms env.Terms
+			}{{"fewer", env.Paper(1).Terms()}, {"others", renamed}, {"other costs", dearer}} {
+				_, err := saved.decoded(t).Learner(tt.terms)
+				if err == nil || !strings.Contains(err.Error(), "sources") {
+					t.Errorf("%s, %s: taken for other sources, %s: %v; want an error", k.Name, level, tt.name, err)
 				}
 			}
 			foreign := saved.decoded(t)
@@ -236,7 +243,8 @@ func TestDamaged(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"format":"ephemera learner","version":3}`))
-	f.Add(fmt.Appendf(nil, "{%q:%q,%q:%d,%q:%q,%q:{}}", "format", format, "version", paper.Version, "config", "algorithm = 'paper'\nknowledge = 'model'", "learner"))
+	f.Add(fmt.Appendf(nil, "{%q:%q,%q:%d,%q:%q,%q:{}}", "format", format, "version", paper.Version,
+		"config", "algorithm = 'paper'\nknowledge = 'model'", "learner"))
 	f.Add([]byte("id = 'x'"))
 	for _, k := range Kinds {
 		_, _, saved := trained(f, k, k.Levels[0], 0)

@@ -47,7 +47,8 @@ func New(l, rewards int, set Settings) *Critic {
 	}
 	c := &Critic{
 		inverse: newInverse(l, set), a: mat.NewDense(l, l, nil),
-		phi: mat.NewVecDense(l, nil), d: mat.NewVecDense(l, nil), av: mat.NewVecDense(l, nil), by: mat.NewVecDense(l, nil),
+		phi: mat.NewVecDense(l, nil), d: mat.NewVecDense(l, nil),
+		av: mat.NewVecDense(l, nil), by: mat.NewVecDense(l, nil),
 	}
 	for range rewards {
 		c.bbar, c.r = append(c.bbar, mat.NewVecDense(l, nil)), append(c.r, mat.NewVecDense(l, nil))

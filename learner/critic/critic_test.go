@@ -21,7 +21,11 @@ type slowLSPE struct {
 }
 
 func newSlowLSPE(l int, gamma, epsilon float64) *slowLSPE {
-	s := &slowLSPE{gamma: gamma, a: mat.NewDense(l, l, nil), b: mat.NewDense(l, l, nil), bb: mat.NewVecDense(l, nil), r: mat.NewVecDense(l, nil)}
+	s := &slowLSPE{
+		gamma: gamma,
+		a:     mat.NewDense(l, l, nil), b: mat.NewDense(l, l, nil),
+		bb: mat.NewVecDense(l, nil), r: mat.NewVecDense(l, nil),
+	}
 	for i := range l {
 		s.b.Set(i, i, epsilon)
 	}
@@ -88,8 +92,10 @@ func TestAgainstSlow(t *testing.T) {
 				size := 1 + mat.Norm(s.r, math.Inf(1))
 				for i, got := range one.Weights(0) {
 					want := s.r.AtVec(i)
-					if x, y := two.Weights(0)[i], two.Weights(1)[i]; math.Abs(got-want) > 1e-5*size || math.Abs(x-want) > 1e-5*size || math.Abs(y-2*want) > 1e-5*size {
-						t.Fatalf("%v, l = %d, step %d: r[%d] is %v, %v and %v; want %v and twice as much", step, l, n, i, got, x, y, want)
+					x, y, off := two.Weights(0)[i], two.Weights(1)[i], 1e-5*size
+					if math.Abs(got-want) > off || math.Abs(x-want) > off || math.Abs(y-2*want) > off {
+						t.Fatalf("%v, l = %d, step %d: r[%d] is %v, %v and %v; want %v and twice as much",
+							step, l, n, i, got, x, y, want)
 					}
 				}
 				if math.Abs(one.Average()-s.eta) > 1e-12 {
@@ -277,28 +283,34 @@ func TestState(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	for want, change := range map[string]func(*Settings){
-		"gamma is NaN": func(s *Settings) { s.Gamma = math.NaN() },
-		"epsilon is 0": func(s *Settings) { s.Epsilon = 0 },
+	for _, tt := range []struct {
+		want   string
+		change func(*Settings)
+	}{
+		{"gamma is NaN", func(s *Settings) { s.Gamma = math.NaN() }},
+		{"epsilon is 0", func(s *Settings) { s.Epsilon = 0 }},
 	} {
 		s := DefaultSettings()
-		change(&s)
-		expect(t, s.Validate(), want)
+		tt.change(&s)
+		expect(t, s.Validate(), tt.want)
 	}
 	c, two := New(2, 1, DefaultSettings()), []float64{1, 2}
-	for name, f := range map[string]func(){
-		"NaN step":    func() { c.Begin(math.NaN()) },
-		"shape":       func() { c.Transition(two[:1], two) },
-		"no settings": func() { New(1, 1, Settings{}) },
+	for _, tt := range []struct {
+		name string
+		call func()
+	}{
+		{"NaN step", func() { c.Begin(math.NaN()) }},
+		{"shape", func() { c.Transition(two[:1], two) }},
+		{"no settings", func() { New(1, 1, Settings{}) }},
 	} {
-		func() {
+		t.Run(tt.name, func(t *testing.T) {
 			defer func() {
 				if s := fmt.Sprint(recover()); !strings.HasPrefix(s, "critic: ") {
-					t.Errorf("%s: panic %q", name, s)
+					t.Errorf("panic %q; want one that begins with critic:", s)
 				}
 			}()
-			f()
-		}()
+			tt.call()
+		})
 	}
 }
 

@@ -259,22 +259,22 @@ func TestFading(t *testing.T) {
 	for _, set := range []Settings{{Always: true}, {}, {Scaled: true}} {
 		of := DefaultSettings()
 		of.Always, of.Scaled = set.Always, set.Scaled
-		for name, phi := range map[string][]float64{"both": {0, 0}, "one": {1, 0}} {
+		for _, phi := range [][]float64{{0, 0}, {1, 0}} {
 			c, y := New(2, 1, of), make([]float64, 2)
 			for n := range 3000 {
 				c.step(y, phi, []float64{1, 2}, .5)
 				s := c.State()
 				if !finite(s.B) || !finite(s.Inverse) || !(s.Scale > 0) {
-					t.Fatalf("%+v, %s, step %d: scale %v, %v", set, name, n, s.Scale, s.B)
+					t.Fatalf("%+v, features %v, step %d: scale %v, %v", set, phi, n, s.Scale, s.B)
 				}
 				if want := phi[0]; n > 100 && want > 0 && math.Abs(y[0]-1) > 1e-3 {
-					t.Fatalf("%+v, step %d: the solution is %v", set, n, y)
+					t.Fatalf("%+v, features %v, step %d: the solution is %v", set, phi, n, y)
 				}
 			}
 			c.step(y, []float64{1, 0}, []float64{1, 2}, .5)
 			c.step(y, []float64{0, 1}, []float64{1, 2}, .5)
 			if !(y[0] > 0 && y[1] > 0) {
-				t.Errorf("%+v, %s: after features of 0 the solution is %v", set, name, y)
+				t.Errorf("%+v, features %v: after features of 0 the solution is %v", set, phi, y)
 			}
 		}
 	}

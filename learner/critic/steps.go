@@ -118,7 +118,9 @@ func (s Steps) String() string {
 func ParseSteps(text string) (Steps, error) {
 	s, ok := parseSteps(strings.ReplaceAll(text, " ", ""))
 	if !ok {
-		return Steps{}, fmt.Errorf("step %q is not understood; allowed are c/(n+shift)^power, c/ceil((n+shift)/block)^power, c,block,power and a constant, in which shift and power may be left out", text)
+		return Steps{}, fmt.Errorf("step %q is not understood; "+
+			"allowed are c/(n+shift)^power, c/ceil((n+shift)/block)^power, c,block,power and a constant, "+
+			"in which shift and power may be left out", text)
 	}
 	if err := s.Valid(fmt.Sprintf("step %q", text)); err != nil {
 		return Steps{}, err

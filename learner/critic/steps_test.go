@@ -40,40 +40,50 @@ func TestPaperSteps(t *testing.T) {
 }
 
 func TestStepsText(t *testing.T) {
-	for text, want := range map[string]Steps{
-		"1/(n+1)":                Harmonic(),
-		"0.05 / ceil(n/500)":     {Scale: .05, Block: 500, Power: 1},
-		".5/ceil(n/1000)^2/3":    {Scale: .5, Block: 1000, Power: 2. / 3},
-		"0.5,1000,2/3":           {Scale: .5, Block: 1000, Power: 2. / 3},
-		"1e-3":                   Constant(1e-3),
-		"1/n":                    {Scale: 1, Block: 1, Power: 1},
-		"2/(n+10)^.75":           {Scale: 2, Block: 1, Power: .75, Shift: 10},
-		"2/ceil((n+10)/20)^0.75": {Scale: 2, Block: 20, Power: .75, Shift: 10},
-		"1/20":                   Constant(1. / 20),
+	for _, tt := range []struct {
+		text string
+		want Steps
+	}{
+		{"1/(n+1)", Harmonic()},
+		{"0.05 / ceil(n/500)", Steps{Scale: .05, Block: 500, Power: 1}},
+		{".5/ceil(n/1000)^2/3", Steps{Scale: .5, Block: 1000, Power: 2. / 3}},
+		{"0.5,1000,2/3", Steps{Scale: .5, Block: 1000, Power: 2. / 3}},
+		{"1e-3", Constant(1e-3)},
+		{"1/n", Steps{Scale: 1, Block: 1, Power: 1}},
+		{"2/(n+10)^.75", Steps{Scale: 2, Block: 1, Power: .75, Shift: 10}},
+		{"2/ceil((n+10)/20)^0.75", Steps{Scale: 2, Block: 20, Power: .75, Shift: 10}},
+		{"1/20", Constant(1. / 20)},
 	} {
-		if got, err := ParseSteps(text); err != nil || got != want {
-			t.Errorf("%q is %+v, error %v; want %+v", text, got, err, want)
-		}
+		t.Run(tt.text, func(t *testing.T) {
+			if got, err := ParseSteps(tt.text); err != nil || got != tt.want {
+				t.Errorf("%q is %+v, error %v; want %+v", tt.text, got, err, tt.want)
+			}
+		})
 	}
-	for text, want := range map[string]string{
-		"":                        "not understood",
-		"1/(n+1":                  "not understood",
-		"1/(n+1)x":                "not understood",
-		"1/ceil(n)":               "not understood",
-		"1/n+3":                   "not understood",
-		"0.5/n^2/3)":              "not understood",
-		"1/(n+-3)":                "not understood",
-		"-1/(n+1)":                "scale c is -1",
-		"NaN":                     "scale c is NaN",
-		"1/0":                     "scale c is +Inf",
-		"1/ceil(n/0)":             "block is 0",
-		"1/n^-1":                  "power is -1",
-		"1/ceil(n/9999999999999)": "block is",
+}
+
+func TestStepsTextErrors(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"", "not understood"},
+		{"1/(n+1", "not understood"},
+		{"1/(n+1)x", "not understood"},
+		{"1/ceil(n)", "not understood"},
+		{"1/n+3", "not understood"},
+		{"0.5/n^2/3)", "not understood"},
+		{"1/(n+-3)", "not understood"},
+		{"-1/(n+1)", "scale c is -1"},
+		{"NaN", "scale c is NaN"},
+		{"1/0", "scale c is +Inf"},
+		{"1/ceil(n/0)", "block is 0"},
+		{"1/n^-1", "power is -1"},
+		{"1/ceil(n/9999999999999)", "block is"},
 	} {
-		_, err := ParseSteps(text)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: error %v; want one line with %q", text, err, want)
-		}
+		t.Run(tt.text, func(t *testing.T) {
+			_, err := ParseSteps(tt.text)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q: error %v; want one line with %q", tt.text, err, tt.want)
+			}
+		})
 	}
 }
 

@@ -105,9 +105,17 @@ func TestDoubt(t *testing.T) {
 				n++
 			}
 		}
-		for what, z := range map[string]float64{"decay": zc / n, "decay of a source not crawled": zn / worlds, "inflow": zb / n} {
-			if z := math.Sqrt(z); z < .7 || z > 1.4 {
-				t.Errorf("%s, %s: errors are %.2f of those reported, root of the mean square", name, what, z)
+		for _, tt := range []struct {
+			of     string
+			square float64
+		}{
+			{"decay", zc / n},
+			{"decay of a source not crawled", zn / worlds},
+			{"inflow", zb / n},
+		} {
+			if z := math.Sqrt(tt.square); z < .7 || z > 1.4 {
+				t.Errorf("%s, %s: errors are %.2f of those reported, root of the mean square; want .7 to 1.4",
+					name, tt.of, z)
 			}
 		}
 	}
@@ -178,7 +186,8 @@ func TestWindow(t *testing.T) {
 				e.Fit()
 			}
 			got, _, _ := e.Source(0)
-			if m := got.Window; math.IsInf(window, 1) != math.IsInf(m, 1) || m < math.Inf(1) && math.Abs(m/window-1) > .12 {
+			m := got.Window
+			if math.IsInf(window, 1) != math.IsInf(m, 1) || m < math.Inf(1) && math.Abs(m/window-1) > .12 {
 				t.Errorf("window %v, seed %d: found %v", window, seed, m)
 			}
 			// Within a short window decay and inflow cannot be distinguished, but what
@@ -249,7 +258,8 @@ func TestParts(t *testing.T) {
 	}
 	for i, k := range late {
 		if share, _ := e.Share(i, 1200-k, -1, 1, .5); share < 10 {
-			t.Errorf("an item an hour, %d epochs before the full one: its epoch has %.1f of the mean; want 12", k, share)
+			t.Errorf("an item an hour, %d epochs before the full one: its epoch has %.1f of the mean; want 12",
+				k, share)
 		}
 	}
 }

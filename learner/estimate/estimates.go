@@ -60,7 +60,9 @@ type source struct {
 
 	Calendar calendar
 
-	Oldest, Within, Beyond, Past float64 `json:",omitempty"` // greatest age of an item; epochs of the crawls that found some, up to that age and beyond; crawls that went beyond
+	// Greatest age of an item; epochs of the crawls that found some, up to that age and
+	// beyond; crawls that went beyond.
+	Oldest, Within, Beyond, Past float64 `json:",omitempty"`
 }
 
 // normal is a law of a parameter over the sources.
@@ -94,7 +96,12 @@ func (e *Estimates) fitNormal(law *normal, parameter func(*source) (mode, varian
 func New(t env.Terms, horizon float64) *Estimates {
 	anyRate := normal{0, math.Ln10 * math.Ln10} // c and λ are 1 per epoch, give or take a factor of ten
 	begin := State{DecayLaw: anyRate, RateLaw: anyRate, Noise: 1, Profile: even}
-	e := &Estimates{State: begin, horizon: cmp.Or(horizon, math.Inf(1)), clock: clock{float64(t.Start), t.Length}, around: around{epoch: math.MinInt}}
+	e := &Estimates{
+		State:   begin,
+		horizon: cmp.Or(horizon, math.Inf(1)),
+		clock:   clock{float64(t.Start), t.Length},
+		around:  around{epoch: math.MinInt},
+	}
 	for i := range t.Costs {
 		e.Open(i)
 	}
@@ -105,7 +112,8 @@ func New(t env.Terms, horizon float64) *Estimates {
 // nothing known of it.
 func (e *Estimates) Open(i int) {
 	s := source{
-		Marks: marks{LogDecay: e.DecayLaw.Mean, DecayVar: e.DecayLaw.Var}, Rate: rate{Log: e.RateLaw.Mean, Var: e.RateLaw.Var},
+		Marks:    marks{LogDecay: e.DecayLaw.Mean, DecayVar: e.DecayLaw.Var},
+		Rate:     rate{Log: e.RateLaw.Mean, Var: e.RateLaw.Var},
 		Calendar: calendar{Own: e.Profile},
 	}
 	if i == len(e.Sources) {

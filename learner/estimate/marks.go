@@ -35,7 +35,8 @@ const (
 	leastNoise            = 1e-12    // σ² that is reckoned with at least
 	unlikely              = 12       // −ln of the chance below which something is not put down to chance
 	noiseItems            = 10       // items that σ² of all sources counts as
-	jumpSquare, jumpSum   = 9, 100   // squares of errors over their variance, where items have jumped: in the mean, and in all
+	// Squares of errors over their variance, where items have jumped: in the mean, and in all.
+	jumpSquare, jumpSum = 9, 100
 )
 
 // rss returns the squares that the line leaves, (N − 2)σ² in the mean.

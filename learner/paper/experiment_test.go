@@ -12,7 +12,9 @@ import (
 	"ephemera/learner/paper"
 )
 
-func runPaper(t testing.TB, in env.Instance, set paper.Settings, seed uint64, steps int) (experiments.Outcome, *paper.Learner) {
+func runPaper(
+	t testing.TB, in env.Instance, set paper.Settings, seed uint64, steps int,
+) (experiments.Outcome, *paper.Learner) {
 	t.Helper()
 	p, err := paper.New(in, set, stream.New(seed, stream.Policy))
 	if err != nil {
@@ -54,7 +56,8 @@ func TestProjectionBinds(t *testing.T) {
 			play(t, w, agent, 1)
 		}
 	}
-	t.Logf("of all sources and epochs the projection holds %.2f %%; %.1f %% of the probabilities lie between 0.01 and 0.99", 100*binds/n, 100*between/n)
+	t.Logf("of all sources and epochs the projection holds %.2f %%; "+
+		"%.1f %% of the probabilities lie between 0.01 and 0.99", 100*binds/n, 100*between/n)
 	if binds < .5*n {
 		t.Errorf("the projection holds %.2f %%; docs/paper-learner.md says nearly all", 100*binds/n)
 	}

@@ -232,7 +232,8 @@ func TestJointGradient(t *testing.T) {
 					worst := 0.0
 					for i := range got {
 						for j := range got[i] {
-							worst = math.Max(worst, math.Abs(got[i][j]-want[i][j])/(1e-3*math.Pow(300, float64(j))+math.Abs(want[i][j])))
+							scale := 1e-3*math.Pow(300, float64(j)) + math.Abs(want[i][j])
+							worst = math.Max(worst, math.Abs(got[i][j]-want[i][j])/scale)
 						}
 					}
 					if right := reward == "literal" || gradient == "expected"; right != (worst < 1e-3) {
@@ -273,9 +274,12 @@ func TestRelative(t *testing.T) {
 // TestAlways: with T projected on [u, u*] the printed logit cannot say "always":
 // at x = T = u it is below ½. The margin in ages can.
 func TestAlways(t *testing.T) {
-	for name, want := range map[string]bool{"printed": false, "price": false, "ages": true} {
+	for _, tt := range []struct {
+		name string
+		want bool
+	}{{"printed", false}, {"price", false}, {"ages", true}} {
 		var set Settings
-		if err := set.SetReading(name); err != nil {
+		if err := set.SetReading(tt.name); err != nil {
 			t.Fatal(err)
 		}
 		p, err := New(env.Paper(1), set, stream.New(1))
@@ -289,8 +293,9 @@ func TestAlways(t *testing.T) {
 		p.kappa = set.KappaMax
 		p.takeState(x)
 		for i, f := range p.f {
-			if f > .99 != want {
-				t.Errorf("%s: source %d at T = x = u is crawled with probability %v", name, i+1, f)
+			if f > .99 != tt.want {
+				t.Errorf("%s: source %d at T = x = u is crawled with probability %v; want above .99: %v",
+					tt.name, i+1, f, tt.want)
 			}
 		}
 	}

@@ -69,7 +69,9 @@ func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
 		phi = features.New(fs)
 	}
 	if phi.Len() > mostFeatures {
-		return nil, fmt.Errorf("%d sources to degree %d make %d features; allowed for this learner are %d, whose matrices take 2.7 GB", n, set.Degree, phi.Len(), mostFeatures)
+		return nil, fmt.Errorf("%d sources to degree %d make %d features; "+
+			"allowed for this learner are %d, whose matrices take 2.7 GB",
+			n, set.Degree, phi.Len(), mostFeatures)
 	}
 	joint := critic.New(phi.Len(), 1, set.critic())
 	terms := in.Terms()
@@ -193,7 +195,8 @@ func (p *Learner) SetState(st State) error {
 		return err
 	}
 	if st.Price < 0 || st.Harvests < 0 || st.Epochs < 0 {
-		return fmt.Errorf("price is %v after %d harvests and %d epochs; allowed are 0 or more", st.Price, st.Harvests, st.Epochs)
+		return fmt.Errorf("price is %v after %d harvests and %d epochs; allowed are 0 or more",
+			st.Price, st.Harvests, st.Epochs)
 	}
 	if (st.Stream != nil) != (p.rand != nil) {
 		return fmt.Errorf("stream is %d bytes; allowed is the state of the learner's stream", len(st.Stream))

@@ -121,7 +121,8 @@ func TestBudget(t *testing.T) {
 				}
 			}
 			if len(crawl) != int(budget) || least < most {
-				t.Fatalf("budget %v: %v are picked, with margins from %v; the others have up to %v", budget, crawl, least, most)
+				t.Fatalf("budget %v: %v are picked, with margins from %v; the others have up to %v",
+					budget, crawl, least, most)
 			}
 			got, err := w.Step(crawl)
 			if err != nil {
@@ -198,52 +199,57 @@ func TestResume(t *testing.T) {
 }
 
 func TestStateErrors(t *testing.T) {
-	for want, spoil := range map[string]func(*paper.State){
-		"stream":                 func(s *paper.State) { s.Stream = s.Stream[:3] },
-		"critic: weights has 13": func(s *paper.State) { s.Critic.Weights = s.Critic.Weights[:13] },
+	for _, tt := range []struct {
+		want  string
+		spoil func(*paper.State)
+	}{
+		{"stream", func(s *paper.State) { s.Stream = s.Stream[:3] }},
+		{"critic: weights has 13", func(s *paper.State) { s.Critic.Weights = s.Critic.Weights[:13] }},
 	} {
-		p := newPaper(t, env.Paper(1), reading(t, "ages"), 1)
-		st := p.State()
-		spoil(&st)
-		if err := p.SetState(st); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v; want one that begins with %q", err, want)
-		}
+		t.Run(tt.want, func(t *testing.T) {
+			p := newPaper(t, env.Paper(1), reading(t, "ages"), 1)
+			st := p.State()
+			tt.spoil(&st)
+			if err := p.SetState(st); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("error %v; want one that begins with %q", err, tt.want)
+			}
+		})
 	}
 }
 
 func TestSettings(t *testing.T) {
-	for want, spoil := range map[string]func(*paper.Settings){
-		"kappa is NaN; allowed":        func(s *paper.Settings) { s.Kappa = math.NaN() },
-		"kappa_over is -1; allowed":    func(s *paper.Settings) { s.KappaOver = -1 },
-		"shift is NaN; allowed":        func(s *paper.Settings) { s.Shift = math.NaN() },
-		"degree is 7; allowed":         func(s *paper.Settings) { s.Degree = 7 },
-		"start is 1.5; allowed":        func(s *paper.Settings) { s.Start = 1.5 },
-		"b: step":                      func(s *paper.Settings) { s.B = critic.Constant(1) },
-		`reward is "literal"; allowed`: func(s *paper.Settings) { s.Price = "learned" },
-		`features is "x"; allowed`:     func(s *paper.Settings) { s.Features = "x" },
-		"epsilon is -Inf; allowed":     func(s *paper.Settings) { s.Epsilon = math.Inf(-1) },
-		"instance \"paper\": budget":   nil,
-		"instance \"paper\", source 2": func(*paper.Settings) {},
+	for _, tt := range []struct {
+		want  string
+		spoil func(*paper.Settings, *env.Instance)
+	}{
+		{"kappa is NaN; allowed", func(s *paper.Settings, _ *env.Instance) { s.Kappa = math.NaN() }},
+		{"kappa_over is -1; allowed", func(s *paper.Settings, _ *env.Instance) { s.KappaOver = -1 }},
+		{"shift is NaN; allowed", func(s *paper.Settings, _ *env.Instance) { s.Shift = math.NaN() }},
+		{"degree is 7; allowed", func(s *paper.Settings, _ *env.Instance) { s.Degree = 7 }},
+		{"start is 1.5; allowed", func(s *paper.Settings, _ *env.Instance) { s.Start = 1.5 }},
+		{"b: step", func(s *paper.Settings, _ *env.Instance) { s.B = critic.Constant(1) }},
+		{`reward is "literal"; allowed`, func(s *paper.Settings, _ *env.Instance) { s.Price = "learned" }},
+		{`features is "x"; allowed`, func(s *paper.Settings, _ *env.Instance) { s.Features = "x" }},
+		{"epsilon is -Inf; allowed", func(s *paper.Settings, _ *env.Instance) { s.Epsilon = math.Inf(-1) }},
+		{`instance "paper": budget`, func(_ *paper.Settings, in *env.Instance) { in.Budget = 0 }},
+		{`instance "paper", source 2`, func(_ *paper.Settings, in *env.Instance) { in.Sources[1].Interest = 1e40 }},
 	} {
-		set, in := paper.DefaultSettings(), env.Paper(1)
-		if spoil != nil {
-			spoil(&set)
-		} else {
-			in.Budget = 0
-		}
-		if strings.HasSuffix(want, "source 2") {
-			in.Sources[1].Interest = 1e40
-		}
-		if _, err := paper.New(in, set, stream.New(1)); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %v; want one line that begins with %q", err, want)
-		}
+		t.Run(tt.want, func(t *testing.T) {
+			set, in := paper.DefaultSettings(), env.Paper(1)
+			tt.spoil(&set, &in)
+			_, err := paper.New(in, set, stream.New(1))
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v; want one line that begins with %q", err, tt.want)
+			}
+		})
 	}
 }
 
 // TestTooManyFeatures: what no memory holds is refused before it is asked for.
 func TestTooManyFeatures(t *testing.T) {
 	_, err := paper.New(env.Lognormal(5000, 10, 1), paper.DefaultSettings(), stream.New(1))
-	if want := "5000 sources to degree 2 make 10000 features; allowed for this learner are 8192"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	want := "5000 sources to degree 2 make 10000 features; allowed for this learner are 8192"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v; want %q", err, want)
 	}
 }
@@ -285,7 +291,9 @@ func TestExtremes(t *testing.T) {
 		exponent := rapid.Float64Range(-27, 24)
 		scale := math.Pow(10, exponent.Draw(t, "interest"))
 		for i := range rapid.IntRange(1, 6).Draw(t, "sources") {
-			s := env.NewSource(fmt.Sprint(i), rapid.Float64Range(0, 1000).Draw(t, "rate"), rapid.Float64Range(.01, 20).Draw(t, "decay"), scale*rapid.Float64Range(.1, 10).Draw(t, "factor"))
+			rate := rapid.Float64Range(0, 1000).Draw(t, "rate")
+			decay := rapid.Float64Range(.01, 20).Draw(t, "decay")
+			s := env.NewSource(fmt.Sprint(i), rate, decay, scale*rapid.Float64Range(.1, 10).Draw(t, "factor"))
 			if c := s.Ceiling(); c < 1e-30 {
 				s.Rate = 0
 			}
@@ -405,7 +413,8 @@ func TestFrozenWithinBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out.Over != 0 || out.Reward > bound*1.001 || out.Reward <= 0 {
-			t.Errorf("%s: %v of the epochs were over the budget and earned %v; the bound is %v", name, out.Over, out.Reward, bound)
+			t.Errorf("%s: %v of the epochs were over the budget and earned %v; the bound is %v",
+				name, out.Over, out.Reward, bound)
 		}
 	}
 }

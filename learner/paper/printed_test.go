@@ -34,7 +34,8 @@ func newPrinted(in env.Instance, set paper.Settings) *printed {
 	const l = 14 // ℓ = N + N(N+1)/2
 	p := &printed{
 		kappa: set.Kappa, shift: set.Shift, gamma: set.Gamma, a: set.A.At, b: set.B.At,
-		r: mat.NewVecDense(l, nil), bBar: mat.NewVecDense(l, nil), aBar: mat.NewDense(l, l, nil), bMatrix: mat.NewSymDense(l, nil),
+		r: mat.NewVecDense(l, nil), bBar: mat.NewVecDense(l, nil),
+		aBar: mat.NewDense(l, l, nil), bMatrix: mat.NewSymDense(l, nil),
 		crawledReward: set.Reward == "crawled",
 	}
 	for _, s := range in.Sources {
@@ -158,7 +159,9 @@ func TestAgainstPrinted(t *testing.T) {
 		{"inverse, average", func(s *paper.Settings) { s.Tikhonov, s.Features = "fallback", "unit" }, 3000},
 		{"inverse, blocks", func(s *paper.Settings) { s.Tikhonov, s.Features, s.B = "fallback", "unit", blocks }, 3000},
 		{"crawled", func(s *paper.Settings) { s.Delta, s.Reward = 1e12, "crawled" }, 1200},
-		{"budget", func(s *paper.Settings) { s.Tikhonov, s.Features, s.Act, s.B = "fallback", "unit", "budget", blocks }, 300},
+		{"budget", func(s *paper.Settings) {
+			s.Tikhonov, s.Features, s.Act, s.B = "fallback", "unit", "budget", blocks
+		}, 300},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := env.Paper(1)

@@ -16,7 +16,7 @@ type Settings struct {
 	Reading string `json:"reading" toml:"reading"`
 
 	Kappa     float64      `json:"kappa" toml:"kappa"`           // κ, steepness of the logit, in 1/unit of margin
-	KappaOver float64      `json:"kappa_over" toml:"kappa_over"` // κ(n) = κ√(1 + n/kappa_over), in epochs; 0: κ is constant
+	KappaOver float64      `json:"kappa_over" toml:"kappa_over"` // κ(n) = κ√(1 + n/kappa_over), epochs; 0: κ constant
 	KappaMax  float64      `json:"kappa_max" toml:"kappa_max"`   // greatest κ(n)
 	Shift     float64      `json:"shift" toml:"shift"`           // shift of the logit, in units of margin
 	Gamma     float64      `json:"gamma" toml:"gamma"`           // γ, step of the critic's weights
@@ -149,7 +149,8 @@ func (s Settings) Validate() error {
 	case !(s.Start >= 0 && s.Start <= 1):
 		return fmt.Errorf("start is %v; allowed is 0 (at u) to 1 (at u*)", s.Start)
 	case s.B.At(1) >= 1:
-		return fmt.Errorf("b: step %q is %v at n = 1; allowed is below 1, for a step of 1 wipes out what the recursion began with", s.B, s.B.At(1))
+		return fmt.Errorf("b: step %q is %v at n = 1; "+
+			"allowed is below 1, for a step of 1 wipes out what the recursion began with", s.B, s.B.At(1))
 	case s.Price == "learned" && s.Reward != "crawled":
 		return fmt.Errorf("reward is %q; allowed with a price is crawled", s.Reward)
 	}

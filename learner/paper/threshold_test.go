@@ -54,7 +54,8 @@ func TestCoordinates(t *testing.T) {
 				if got := y.inverse(i, y.of(i, x)); math.Abs(got-x) > 1e-12*x {
 					t.Errorf("%s, source %d: %v comes back as %v", margin, i+1, x, got)
 				}
-				want := fd.Derivative(func(x float64) float64 { return y.of(i, x) }, x, &fd.Settings{Formula: fd.Central})
+				reward := func(x float64) float64 { return y.of(i, x) }
+				want := fd.Derivative(reward, x, &fd.Settings{Formula: fd.Central})
 				if got := y.slope(i, x); math.Abs(got-want) > 1e-6*want {
 					t.Errorf("%s, source %d at %v: slope %v; finite differences give %v", margin, i+1, x, got, want)
 				}
@@ -77,7 +78,8 @@ func TestLogit(t *testing.T) {
 		f, g := logit(l)
 		// The reference takes the exponent that cannot overflow.
 		wantF, wantG := math.Exp(-math.Log1p(math.Exp(-l))), math.Exp(-math.Log1p(math.Exp(l)))
-		if math.Abs(f-wantF) > 1e-14*wantF+1e-17 || math.Abs(g-wantG) > 1e-14*wantG+1e-17 || f < 0 || g < 0 || f > 1 || g > 1 {
+		if math.Abs(f-wantF) > 1e-14*wantF+1e-17 || math.Abs(g-wantG) > 1e-14*wantG+1e-17 ||
+			f < 0 || g < 0 || f > 1 || g > 1 {
 			t.Fatalf("at %v: %v and %v; want %v and %v", l, f, g, wantF, wantG)
 		}
 		if math.Abs(f+g-1) > 1e-15 {
