@@ -4,9 +4,11 @@
 //	go run ./cmd/crawl -opml feeds.opml -per-hour 60 -contact me@example.org
 //	go run ./cmd/crawl -opml feeds.opml -dry
 //	go run ./cmd/crawl -opml feeds.opml -export log.csv.gz
+//	go run ./cmd/crawl -export log.csv.gz -from 127.0.0.1:7080
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +24,7 @@ import (
 	"ephemera/cmd/internal/web"
 	"ephemera/env"
 	"ephemera/live/crawl"
+	"ephemera/live/store"
 )
 
 func main() { cli.Main("crawl", run) }
@@ -36,7 +39,7 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 
   crawl -opml feeds.opml -contact you@example.org [flags]`)
 	o := crawl.Options{Now: time.Now, Log: slog.New(slog.NewTextHandler(stderr, nil))}
-	var contact, worth, page, export, recording string
+	var contact, worth, page, hookSecret, export, from, recording string
 	var dry, once bool
 	f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
 	f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
@@ -50,15 +53,22 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	f.BoolVar(&o.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
 	f.StringVar(&o.Dir, "dir", "crawl-state", "`directory` of the state")
 	f.StringVar(&page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")
+	f.StringVar(&o.Hook, "hook", "", "`address` that each new item is posted to, as JSON, signed with -hook-secret")
+	f.StringVar(&hookSecret, "hook-secret", "", "`file` of the secret of -hook")
 	f.BoolVar(&once, "once", false, "make one round, the requests of the time since the last one, and end")
 	f.BoolVar(&dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")
 	f.StringVar(&export, "export", "", "write what was found to a `file`, the recording that replay reads, and end")
+	f.StringVar(&from, "from", "", "with -export: `address` of the page of a crawler that runs, which gives what it found")
 	f.StringVar(&recording, "import", "", "learn from a `recording` whose sources are addresses or titles of the feeds, and end")
 	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return err
 	}
 	asks := !dry && export == "" && recording == ""
 	switch {
+	case from != "" && export == "":
+		return cli.Usagef("-from is given with -export")
+	case from != "":
+		return exportFrom(ctx, from, export, stdout)
 	case o.OPML == "":
 		return cli.Usagef("-opml is missing; needed is the file of the feeds")
 	case asks && !strings.ContainsAny(contact, "@/"):
@@ -73,13 +83,22 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		return cli.Usagef("-without-validators is %v; allowed is 0 to %v", o.Unvalidated, year)
 	case o.HalfLife < time.Second || o.HalfLife > year:
 		return cli.Usagef("-half-life is %v; allowed is 1s to %v", o.HalfLife, year)
-	case o.PublicURL != "" && !strings.HasPrefix(o.PublicURL, "http://") && !strings.HasPrefix(o.PublicURL, "https://"):
+	case o.PublicURL != "" && !isAddress(o.PublicURL):
 		return cli.Usagef("-public-url is %q; allowed is an address with http or https", o.PublicURL)
+	case o.Hook != "" && !isAddress(o.Hook):
+		return cli.Usagef("-hook is %q; allowed is an address with http or https", o.Hook)
+	case (o.Hook == "") != (hookSecret == ""):
+		return cli.Usagef("-hook and -hook-secret are given together")
 	case dry && once || dry && export != "" || dry && recording != "" || once && !asks || export != "" && recording != "":
 		return cli.Usagef("-dry, -once, -export and -import are runs of their own; give one")
 	}
 	if o.Worth, err = readWorth(worth); err != nil {
 		return err
+	}
+	if hookSecret != "" {
+		if o.HookSecret, err = readSecret(hookSecret); err != nil {
+			return err
+		}
 	}
 	o.Agent = "ephemera/1.0 (feed crawler; " + contact + ")"
 	if _, err := os.Stat(o.Dir); dry && errors.Is(err, os.ErrNotExist) {
@@ -89,6 +108,9 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		defer os.RemoveAll(o.Dir)
 	}
 	c, err := crawl.Open(o)
+	if errors.Is(err, store.ErrInUse) && export != "" {
+		return fmt.Errorf("%s is in use by another crawl; to export from it, add the address of its page: -export %s -from %s", o.Dir, export, page)
+	}
 	if err != nil {
 		return err
 	}
@@ -99,7 +121,7 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		said = fmt.Sprintf("%d looks in 24 hours, as far as is known now.\n", n)
 	case export != "":
 		n, err = c.Export(export)
-		said = fmt.Sprintf("%s holds %d items.\n", export, n)
+		said = holds(export, n)
 	case recording != "":
 		var rec *env.Recording
 		if rec, err = env.ReadRecording(ctx, recording); err == nil {
@@ -107,7 +129,7 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		}
 		said = fmt.Sprintf("The learner knows the past of %d feeds.\n", n)
 	case once:
-		n, err = c.Once()
+		n, err = c.Once(ctx)
 		said = fmt.Sprintf("%d requests were made.\n", n)
 	default:
 		err = serve(ctx, c, page, stdout)
@@ -116,6 +138,34 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		_, err = io.WriteString(stdout, said)
 	}
 	return err
+}
+
+func isAddress(s string) bool {
+	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+}
+
+func holds(path string, items int) string { return fmt.Sprintf("%s holds %d items.\n", path, items) }
+
+// exportFrom writes what a crawler has found that runs.
+func exportFrom(ctx context.Context, from, path string, stdout io.Writer) error {
+	n := 0
+	err := crawl.ExportTo(path, func(w io.Writer) (err error) {
+		n, err = crawl.ExportFrom(ctx, w, from)
+		return err
+	})
+	if err == nil {
+		_, err = io.WriteString(stdout, holds(path, n))
+	}
+	return err
+}
+
+// readSecret reads a file that has a secret and perhaps the end of its line.
+func readSecret(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if text = bytes.TrimSpace(text); err == nil && len(text) == 0 {
+		err = fmt.Errorf("%s is empty; needed is a secret", path)
+	}
+	return text, err
 }
 
 // readWorth reads what the items of feeds are worth.

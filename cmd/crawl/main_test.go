@@ -88,6 +88,11 @@ func TestRuns(t *testing.T) {
 		{[]string{"-opml", opml, "-dry", "-per-hour", "1e-9"}, cli.Usage, "-per-hour is 1e-09; allowed is .001 to 1e6"},
 		{[]string{"-opml", opml, "-dry", "-public-url", "me.example.org"}, cli.Usage, `-public-url is "me.example.org"; allowed is an address with http`},
 		{[]string{"-opml", opml, "-dry", "-once"}, cli.Usage, "give one"},
+		{[]string{"-opml", opml, "-dry", "-hook", "me.example.org", "-hook-secret", opml}, cli.Usage, `-hook is "me.example.org"; allowed is an address with http`},
+		{[]string{"-opml", opml, "-dry", "-hook", "http://me.example.org"}, cli.Usage, "-hook and -hook-secret are given together"},
+		{[]string{"-opml", opml, "-dry", "-hook", "http://me.example.org", "-hook-secret", file(t, "secret", "\n")}, cli.Failure, "secret is empty; needed is a secret"},
+		{[]string{"-from", "127.0.0.1:1"}, cli.Usage, "-from is given with -export"},
+		{[]string{"-from", "127.0.0.1:1", "-export", log}, cli.Failure, "connection refused"},
 		{[]string{"-opml", opml, "-dry", "more"}, cli.Usage, "more"},
 		{[]string{"-opml", filepath.Join(t.TempDir(), "none"), "-dry"}, cli.Failure, "no such file"},
 		{[]string{"-opml", file(t, "torn.opml", "<opml><body>"), "-dry"}, cli.Failure, "torn.opml: it is no OPML"},
@@ -143,6 +148,16 @@ func TestServe(t *testing.T) {
 	}
 	if page := get("/"); !strings.Contains(page, fmt.Sprintf("%d feeds", n)) {
 		t.Errorf("%.200s", page)
+	}
+	log := filepath.Join(t.TempDir(), "log.csv.gz")
+	if out, status := clitest.Output(t, clitest.Process(t, "-export", log, "-from", strings.TrimPrefix(address, "http://"))); status != 0 || !strings.HasSuffix(out, fmt.Sprintf("log.csv.gz holds %d items.\n", 20*n)) {
+		t.Errorf("an export while it runs: %d %s", status, out)
+	}
+	if rec, err := env.ReadRecording(context.Background(), log); err != nil || rec.Rows != 20*n {
+		t.Errorf("%+v %v", rec, err)
+	}
+	if out, err := clitest.Process(t, append(args, "-export", log)...).CombinedOutput(); err == nil || !strings.Contains(string(out), "add the address of its page") {
+		t.Errorf("an export without -from: %v %s", err, out)
 	}
 	if out, err := clitest.Process(t, args...).CombinedOutput(); err == nil || !strings.Contains(string(out), "in use by another crawl") {
 		t.Errorf("a second one: %v %s", err, out)

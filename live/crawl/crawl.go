@@ -40,6 +40,9 @@ type Options struct {
 	PublicURL    string // under which hubs reach the handler's /websub/; empty for no subscriptions
 	AllowPrivate bool
 
+	Hook       string // address of a program that is told of new items; empty for none
+	HookSecret []byte // with which that is signed
+
 	Now func() time.Time
 	Log *slog.Logger
 
@@ -68,10 +71,11 @@ type Crawler struct {
 	feeds    map[string]*record // by address in the OPML file
 	blocked  map[string]block   // hosts that asked to be left alone
 	river    []drop             // the items that are kept, the last found last
-	list     []byte             // the OPML file, as it was read
-	listErr  error              // of the last reading
-	left     []error            // outlines of list that name no feed
-	listed   time.Time          // when that was
+	hook     *hook
+	list     []byte    // the OPML file, as it was read
+	listErr  error     // of the last reading
+	left     []error   // outlines of list that name no feed
+	listed   time.Time // when that was
 	underWay int
 	seq      uint64 // of the last entry of the journal
 	saved    time.Time
@@ -86,7 +90,7 @@ func Open(o Options) (c *Crawler, err error) {
 	c = &Crawler{opt: o, feeds: map[string]*record{}, blocked: map[string]block{}, round: -1}
 	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log, FS: o.disk})
 	if errors.Is(err, store.ErrInUse) {
-		return nil, fmt.Errorf("%s is in use by another crawl; end that one first", o.Dir)
+		return nil, inUse{o.Dir}
 	}
 	if err != nil {
 		return nil, err
@@ -105,6 +109,12 @@ func Open(o Options) (c *Crawler, err error) {
 	}
 	return c, nil
 }
+
+// inUse says of a directory that another crawler has it.
+type inUse struct{ dir string }
+
+func (e inUse) Error() string { return e.dir + " is in use by another crawl; end that one first" }
+func (e inUse) Unwrap() error { return store.ErrInUse }
 
 // epoch returns how long an epoch lasts, about five minutes, and how many requests
 // there are in it, a whole number.
@@ -280,6 +290,9 @@ func (c *Crawler) Wait() { c.running.Wait() }
 // once, until there is none or another.
 func (c *Crawler) Run(ctx context.Context) {
 	defer c.Wait()
+	var telling sync.WaitGroup
+	telling.Go(func() { c.tellAll(ctx) })
+	defer telling.Wait()
 	said := ""
 	for {
 		wait, text := time.Second, ""

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,40 +24,62 @@ import (
 	"ephemera/live/store"
 )
 
-// Export writes what was found to a file, as a recording: source, published_unix and
-// utility. It is compressed where the name ends in .gz.
+// Export writes what was found to a file, as a recording. It is compressed where the name
+// ends in .gz.
 func (c *Crawler) Export(path string) (rows int, err error) {
-	err = files.Write(path, func(w io.Writer) error {
+	err = ExportTo(path, func(w io.Writer) error {
+		rows, err = c.WriteRecording(w)
+		return err
+	})
+	return rows, err
+}
+
+// ExportTo writes a recording to a file. It is compressed where the name ends in .gz.
+func ExportTo(path string, write func(io.Writer) error) error {
+	return files.Write(path, func(w io.Writer) error {
+		if !strings.HasSuffix(path, ".gz") {
+			return write(w)
+		}
 		z := gzip.NewWriter(w)
-		if strings.HasSuffix(path, ".gz") {
-			w = z
-		}
-		out := csv.NewWriter(w)
-		out.Write([]string{"source", "published_unix", "utility"})
-		err := c.journal(0, func(e *entry) bool {
-			for _, it := range e.Items {
-				at := it.Published
-				if at.IsZero() && e.Previous.IsZero() {
-					continue // nobody knows when it was
-				}
-				if at.IsZero() {
-					at = e.At
-				}
-				out.Write([]string{shown(e.Feed), strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64)})
-				rows++
-			}
-			return true
-		})
-		if err != nil {
-			return err
-		}
-		out.Flush()
-		if err := out.Error(); err != nil || w != z {
+		if err := write(z); err != nil {
 			return err
 		}
 		return z.Close()
 	})
-	return rows, err
+}
+
+// WriteRecording writes what was found as a recording: source, published_unix and utility,
+// with title and link of items that are kept. It may be called while the crawler runs.
+func (c *Crawler) WriteRecording(w io.Writer) (rows int, err error) {
+	out := csv.NewWriter(w)
+	out.Write([]string{"source", "published_unix", "utility", "title", "link"})
+	var bad error
+	err = c.journal(0, func(e *entry) bool {
+		for i, shows := range e.Items {
+			at := shows.Published
+			if at.IsZero() && e.Previous.IsZero() {
+				continue // nobody knows when it was
+			}
+			if at.IsZero() {
+				at = e.At
+			}
+			it := &item{Item: shows} // as earlier versions kept it
+			p := place{e.seq, len(e.Items) - 1 - i}
+			if kept, err := c.kept(&drop{place: p}); err != nil {
+				bad = err
+				return false
+			} else if kept != nil {
+				it = kept
+			}
+			out.Write([]string{
+				shown(e.Feed), strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64), it.Title, it.Link,
+			})
+			rows++
+		}
+		return out.Error() == nil
+	})
+	out.Flush()
+	return rows, errors.Join(err, bad, out.Error())
 }
 
 // Import has the learner begin with a recording, whose sources are addresses or
@@ -162,7 +186,7 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 
 // Once makes one round: the requests of the time since the last round, of a day at
 // most, or of an hour if there was none.
-func (c *Crawler) Once() (requests int, err error) {
+func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
 	c.mu.Lock()
 	now, since := c.clock(), time.Hour
 	last := c.stats.Last
@@ -189,5 +213,6 @@ func (c *Crawler) Once() (requests int, err error) {
 		}
 		time.Sleep(time.Second)
 	}
+	c.tellOnce(ctx)
 	return requests, err
 }

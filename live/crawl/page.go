@@ -188,6 +188,25 @@ func (v *view) Categories() (names []string) {
 	return slices.Compact(names)
 }
 
+// hookView is a program of -hook that fails.
+type hookView struct {
+	Since   time.Time
+	Error   string
+	Waiting int
+}
+
+// Hook returns that of the crawler if it fails.
+func (v *view) Hook() *hookView {
+	h := v.hook
+	if h.error == "" {
+		return nil
+	}
+	return &hookView{h.since, h.error, len(h.waiting)}
+}
+
+// Waiting returns how many items are still to be posted.
+func (v *view) Waiting() int { return len(v.hook.waiting) }
+
 // Latest returns the items that were found last, but for those of first looks at feeds.
 func (v *view) Latest() ([]*item, error) {
 	items, _, err := v.find(nil, shownItems, func(d *drop) bool { return !d.first })
@@ -219,6 +238,7 @@ func (c *Crawler) Handler() http.Handler {
 	mux.HandleFunc("GET /items.json", c.serveRiver("application/feed+json; charset=utf-8", (*riverPage).json))
 	mux.HandleFunc("GET /items.atom", c.serveRiver("application/atom+xml; charset=utf-8", (*riverPage).atom))
 	mux.HandleFunc("GET /opml", c.serveOPML)
+	mux.HandleFunc("GET "+ExportPath, c.serveExport)
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		r.Header = http.Header{} // so that it is plain text
 		promhttp.Handler().ServeHTTP(w, r)

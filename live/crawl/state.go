@@ -150,7 +150,7 @@ func (c *Crawler) load() error {
 		return err
 	}
 	c.saved = c.clock()
-	if err := c.loadItems(); err != nil {
+	if err := errors.Join(c.loadItems(), c.loadHook()); err != nil {
 		return err
 	}
 	if err := c.reread(c.saved); err != nil {
@@ -299,10 +299,12 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 		return nil, err
 	}
 	values = append(values, store.Value{Name: journalName(c.seq + 1), Data: value})
-	commit, err := c.store.Put(r.ID, never, c.latest.UnixMilli(), data, values...)
+	news := c.hook.values(e, c.seq+1)
+	commit, err := c.store.Put(r.ID, never, c.latest.UnixMilli(), data, append(values, news...)...)
 	if err == nil {
 		c.seq++
 		c.flow(r, e)
+		c.hook.take(news)
 	}
 	return commit, err
 }

@@ -1,0 +1,203 @@
+package crawl
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ephemera/live/feed"
+)
+
+// receiver is a program that is told of items.
+type receiver struct {
+	*httptest.Server
+	ids    []string
+	items  []jsonItem
+	wrong  []string
+	status func(told) int
+}
+
+func newReceiver(t *testing.T, secret string) *receiver {
+	r := &receiver{status: func(told) int { return http.StatusNoContent }}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body := must(io.ReadAll(q.Body))
+		var says told
+		if err := json.Unmarshal(body, &says); err != nil || q.Method != "POST" || !signed(body, q.Header.Get("X-Hub-Signature-256"), secret) ||
+			signed(body, q.Header.Get("X-Hub-Signature-256"), secret+"x") || says.ID != q.Header.Get("X-Ephemera-Delivery") || says.ID != says.Item.ID ||
+			says.Feed.URL != address(0) || says.Feed.Title == "" || says.Event != "item" {
+			r.wrong = append(r.wrong, string(body))
+		}
+		status := r.status(says)
+		if w.WriteHeader(status); status/100 == 2 {
+			r.ids, r.items = append(r.ids, says.ID), append(r.items, says.Item)
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// hooked is a crawler of feed 0 that tells a program.
+func (l life) hooked(r *receiver, secret string) *sim {
+	s := l.open(io.Discard)
+	s.hook.url, s.hook.secret, s.hook.wait = r.URL, []byte(secret), time.Millisecond
+	return s
+}
+
+// show has the feed show items that are new.
+func (s *sim) show(ids ...uint64) {
+	r := s.feeds[address(0)]
+	e := entry{Outcome: feed.Found, Previous: s.now}
+	for _, id := range ids {
+		e.Items = append(e.Items, feed.Item{ID: id, Title: "news", Link: "http://news.test/"})
+	}
+	s.mu.Lock()
+	commit := must(s.note(r, &e))
+	s.mu.Unlock()
+	commit.Wait()
+}
+
+// TestHook: each new item is posted, signed; those of a first look are not new. While the program
+// fails, waits grow; an item that it never takes holds up no other.
+func TestHook(t *testing.T) {
+	p := newReceiver(t, "s3cret")
+	s := newLife(t, newReferee(t, 30).Server, 30, address(0)).hooked(p, "s3cret").pass(10 * time.Minute)
+	defer s.Close()
+	if s.stats.Items == 0 || len(s.hook.waiting) > 0 {
+		t.Fatalf("%d items, of which %d are to be told", s.stats.Items, len(s.hook.waiting))
+	}
+	s.show(1, 2, 3)
+	failing := true
+	p.status = func(says told) int {
+		if failing {
+			return http.StatusBadGateway
+		}
+		return http.StatusOK
+	}
+	var waits []time.Duration
+	for range 8 {
+		was, wait := s.tell(t.Context())
+		if waits = append(waits, wait); !was || !strings.Contains(s.hook.error, "502") {
+			t.Error(was, s.hook.error)
+		}
+	}
+	for k := 2; k < len(waits); k++ { // each has up to half of it more
+		if waits[k] <= waits[k-2] {
+			t.Errorf("after failures it waits %v", waits)
+		}
+	}
+	if page := s.get("/").Body.String(); !strings.Contains(page, "it answers 502 Bad Gateway. 3 items wait") {
+		t.Errorf("the page does not say it: %.1000s", page)
+	}
+	s.hook.wait, s.hook.failures = time.Second, 1000
+	if _, wait := s.tell(t.Context()); wait < longestWait || wait > 2*longestWait {
+		t.Errorf("it waits %v at last", wait)
+	}
+	if s.hook.wait = time.Millisecond; len(p.ids) > 0 || len(s.hook.waiting) != 3 {
+		t.Fatal(p.ids, s.hook.waiting)
+	}
+	failing = false
+	bad := s.hook.waiting[0]
+	var badID string
+	p.status = func(says told) int {
+		if badID == "" {
+			badID = says.ID
+		}
+		if says.ID == badID {
+			return http.StatusBadRequest
+		}
+		return http.StatusOK
+	}
+	for range 4 {
+		s.tell(t.Context())
+	}
+	if len(p.ids) != 2 || !slices.Equal(s.hook.waiting, []place{bad}) || len(p.wrong) > 0 || p.items[0].URL != "http://news.test/" {
+		t.Errorf("%v were taken, %v wait; %v", p.ids, s.hook.waiting, p.wrong)
+	}
+	badID = "none"
+	if s.tell(t.Context()); len(p.ids) != 3 || len(s.hook.waiting) > 0 || s.hook.error != "" {
+		t.Errorf("%v were taken, %v wait, %s", p.ids, s.hook.waiting, s.hook.error)
+	}
+	if was, _ := s.tell(t.Context()); was {
+		t.Error("it is told of more than there is")
+	}
+}
+
+// TestHookKilled: what was not told is told after a kill; what was told and not noted is told
+// again, with the same id.
+func TestHookKilled(t *testing.T) {
+	p := newReceiver(t, "s3cret")
+	l := newLife(t, newReferee(t, 30).Server, 30, address(0))
+	s := l.hooked(p, "s3cret").pass(10 * time.Minute)
+	s.show(1, 2, 3)
+	s.tellOnce(t.Context())
+	s.show(4, 5)
+	_, body, id, err := s.nextTold()
+	check(err)
+	check(s.hook.post(t.Context(), s.opt.Agent, body, id)) // and then it is killed
+	if len(p.ids) != 4 {
+		t.Fatal(p.ids)
+	}
+	l.Begin = s.now
+	check(s.store.Close())
+	again := l.hooked(p, "s3cret")
+	ctx, cancel := context.WithCancel(t.Context())
+	var telling sync.WaitGroup
+	telling.Go(func() { again.tellAll(ctx) })
+	for waits := 1; waits > 0; time.Sleep(time.Millisecond) {
+		again.mu.Lock()
+		waits = len(again.hook.waiting)
+		again.mu.Unlock()
+	}
+	cancel()
+	telling.Wait()
+	distinct := slices.Compact(slices.Sorted(slices.Values(p.ids)))
+	if len(p.ids) != 6 || len(distinct) != 5 || p.ids[3] != p.ids[4] || len(again.hook.waiting) > 0 || len(p.wrong) > 0 {
+		t.Errorf("%q were told; %d wait; %v", p.ids, len(again.hook.waiting), p.wrong)
+	}
+	// What is too old to be kept is not told.
+	again.show(6)
+	again.now = again.now.Add(itemsAge + time.Hour)
+	check(again.save(again.clock(), true))
+	if again.tellOnce(t.Context()); len(p.ids) != 6 || len(again.hook.waiting) > 0 {
+		t.Errorf("%d were told, %d wait", len(p.ids), len(again.hook.waiting))
+	}
+	check(again.Close())
+}
+
+// TestRecordingOfRunning: a recording has titles and links, also of a crawler that runs. One
+// that breaks off is not taken for whole.
+func TestRecordingOfRunning(t *testing.T) {
+	s := foldered(t, newReferee(t, 30)).pass(10 * time.Hour)
+	server := httptest.NewServer(s.Handler())
+	defer server.Close()
+	var got bytes.Buffer
+	n, err := ExportFrom(t.Context(), &got, strings.TrimPrefix(server.URL, "http://"))
+	path := filepath.Join(t.TempDir(), "log.csv")
+	rows, _ := csv.NewReader(bytes.NewReader(got.Bytes())).ReadAll()
+	if err != nil || n != must(s.Export(path)) || n < 30 || len(rows) != n+1 {
+		t.Fatal(n, len(rows), err)
+	}
+	if head, row := strings.Join(rows[0], ","), rows[len(rows)-1]; head != "source,published_unix,utility,title,link" || row[3] != "item" || !strings.HasPrefix(row[4], "http://f") {
+		t.Errorf("%s\n%q", head, row)
+	}
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/csv")
+		w.Write(got.Bytes()[:got.Len()/2])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer broken.Close()
+	if _, err := ExportFrom(t.Context(), io.Discard, broken.URL); err == nil {
+		t.Error("half of it was taken for whole")
+	}
+}
