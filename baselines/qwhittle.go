@@ -107,6 +107,9 @@ func (l *qWhittle) ranked(i, age int) float64 {
 	return math.Inf(1)
 }
 
+// HarvestsOnly implements env.HarvestsOnly.
+func (l *qWhittle) HarvestsOnly() {}
+
 // Update implements env.Learner. The age of every source is known, so every
 // source has a transition at every epoch, crawled or not.
 func (l *qWhittle) Update(crawls []env.Crawled, next *env.Online) {

@@ -119,6 +119,9 @@ func (l *salmut) Select(dst []int, o *env.Online) []int {
 	return l.sel.Top(dst, l.key)
 }
 
+// HarvestsOnly implements env.HarvestsOnly.
+func (l *salmut) HarvestsOnly() {}
+
 // Update implements env.Learner.
 func (l *salmut) Update(crawls []env.Crawled, next *env.Online) {
 	l.epoch++

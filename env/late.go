@@ -25,8 +25,9 @@ func (a Agent) Late(epochs float64, in Instance) Agent {
 		report, guess = a.meanWorths(in)
 	}
 	b := a
+	b.harvestsOnly = false // their worth is known item by item
 	b.update = func(crawls []Crawled, next *Observed) {
-		var told []Crawled
+		var observed []Crawled
 		for _, c := range crawls {
 			c.Interest, c.Items = 0, slices.Clone(c.Items)
 			for j := range c.Items {
@@ -42,9 +43,9 @@ func (a Agent) Late(epochs float64, in Instance) Agent {
 					c.Interest += it.Interest
 				}
 			}
-			told = append(told, c)
+			observed = append(observed, c)
 		}
-		a.update(told, next)
+		a.update(observed, next)
 		for _, x := range known[next.Epoch] {
 			report(x.source, x.item)
 		}

@@ -196,7 +196,7 @@ func (w *Poisson) gather(i int, show bool) (interest float64) {
 		if p+1 < len(w.phases) {
 			last = min(last, w.phases[p+1].From-1)
 		}
-		if s := &w.phases[p].Instance.Sources[i]; !show && s.Exponential() && blockLength(s) == 1 {
+		if s := &w.phases[p].Instance.Sources[i]; !show && s.Exponential() && (blockLength(s) == 1 || w.keeps(last)) {
 			interest += w.gatherSums(i, p, first, last)
 		} else {
 			interest += w.publish(i, p, first, last, now, show).all
@@ -247,22 +247,52 @@ func (w *Poisson) carry(x float64, i, p, first, last int) float64 {
 	return x
 }
 
+// keeps reports whether the sums of an epoch, and of those before it, are kept.
+func (w *Poisson) keeps(epoch int) bool {
+	return w.opt.Sums != nil && epoch/SumsRun < w.opt.Sums.Runs()
+}
+
 // runOfSums returns the sums of source i in a run of epochs, and nil where they are not
 // kept. Those of epochs to come are drawn with the others.
 func (w *Poisson) runOfSums(i, run int) []float64 {
-	kept := w.opt.Sums
-	if kept == nil || run >= kept.Runs() {
+	if !w.keeps(run * SumsRun) {
 		return nil
 	}
-	if sums := kept.Lookup(i, run); sums != nil {
+	if sums := w.opt.Sums.Lookup(i, run); sums != nil {
 		return sums
 	}
-	for k := range w.fresh {
-		t := run*SumsRun + k
-		w.fresh[k] = w.publish(i, w.phase(t), t, t, t, false).all
+	clear(w.fresh[:])
+	for t, end := run*SumsRun, (run+1)*SumsRun; t < end; {
+		p := w.phase(t)
+		s, next := &w.phases[p].Instance.Sources[i], end
+		if p+1 < len(w.phases) {
+			next = min(next, w.phases[p+1].From)
+		}
+		if s.Rate > 0 {
+			begin, length := w.block(s, p, t)
+			next = min(next, begin+length)
+			w.publishSums(w.fresh[t%SumsRun:next-run*SumsRun], i, s, begin, t)
+		}
+		t = next
 	}
-	kept.Keep(i, run, w.fresh[:])
+	w.opt.Sums.Keep(i, run, w.fresh[:])
 	return w.fresh[:]
+}
+
+// publishSums adds to the sums of epochs in a row, from one on, what source i, of the
+// exponential law, publishes in them; they are of the block that begins with an epoch.
+func (w *Poisson) publishSums(sums []float64, i int, s *Source, begin, first int) {
+	d, from := w.arrivalsOf(i, s, begin), first-begin
+	for v := d.next(); v < float64(from+len(sums)); v = d.next() {
+		t := int(v)
+		age := float64(t+1) - v
+		f := d.scale(v) * math.Exp(-s.Decay*age)
+		for range d.batch {
+			if x := f * d.mark(); t >= from && age <= s.Window {
+				sums[t-from] += x
+			}
+		}
+	}
 }
 
 // Blocks are such that a source publishes some eight times in one, or a million epochs.
@@ -290,38 +320,35 @@ func (w *Poisson) publish(i, p, first, last, now int, show bool) (sum epochSum) 
 	if s.Rate == 0 {
 		return sum
 	}
-	from, length := w.phases[p].From, blockLength(s)
-	for begin := from + (first-from)/length*length; begin <= last; begin += length {
+	for begin, length := w.block(s, p, first); begin <= last; begin += length {
 		w.publishBlock(&sum, i, s, begin, now, float64(first-begin), float64(min(last-begin+1, length)), show)
 	}
 	return sum
 }
 
+// block returns the first epoch of the block of phase p in which an epoch lies, and its
+// length.
+func (w *Poisson) block(s *Source, p, epoch int) (begin, length int) {
+	from, length := w.phases[p].From, blockLength(s)
+	return from + (epoch-from)/length*length, length
+}
+
 // publishBlock adds what source i publishes in the block that begins with an epoch, from
 // a time after that to another.
 func (w *Poisson) publishBlock(sum *epochSum, i int, s *Source, begin, now int, from, to float64, show bool) {
-	r := stream.NewCounter(stream.Key(w.arrivals, uint64(i), uint64(begin)))
+	d := w.arrivalsOf(i, s, begin)
 	law, exponential := s.law(), s.Exponential()
 	k := law.k(s)
-	scale, marked := s.Interest, -1 // the epoch of the block whose mark is in the scale
-	old, batch := float64(now-begin+1), max(1, s.Batch)
-	gap, part := float64(batch)/s.Rate, s.Window-math.Floor(s.Window)
-	for v := r.ExpFloat64() * gap; v < to; v += r.ExpFloat64() * gap {
-		if w.opt.Marks == MarksPerEpoch && int(v) != marked {
-			marked = int(v)
-			scale = s.Interest * w.mark(i, begin+marked)
-		}
-		age, f := old-v, scale
+	old, part := float64(now-begin+1), s.Window-math.Floor(s.Window)
+	for v := d.next(); v < to; v = d.next() {
+		age, f := old-v, d.scale(v)
 		if exponential { // most items of most worlds: no call
 			f *= math.Exp(-s.Decay * age)
 		} else {
 			f *= law.value(s.Decay*age, k)
 		}
-		for range batch {
-			x := f
-			if w.opt.Marks == MarksPerItem {
-				x *= r.ExpFloat64()
-			}
+		for range d.batch {
+			x := f * d.mark()
 			if v < from || age > s.Window {
 				continue
 			}
@@ -334,6 +361,54 @@ func (w *Poisson) publishBlock(sum *epochSum, i int, s *Source, begin, now int, 
 			}
 		}
 	}
+}
+
+// arrivals draws what source i publishes in a block, in the order of time.
+type arrivals struct {
+	w     *Poisson
+	i     int
+	s     *Source
+	begin int // epoch with which the block begins
+	batch int // items that arrive at once
+	gap   float64
+	r     stream.Counter
+
+	v      float64 // when the last ones arrived, in epochs after the block began
+	marked int     // the epoch of the block whose mark is xi
+	xi     float64
+}
+
+func (w *Poisson) arrivalsOf(i int, s *Source, begin int) arrivals {
+	batch := max(1, s.Batch)
+	return arrivals{
+		w: w, i: i, s: s, begin: begin, batch: batch, gap: float64(batch) / s.Rate,
+		r:      stream.NewCounter(stream.Key(w.arrivals, uint64(i), uint64(begin))),
+		marked: -1, xi: s.Interest,
+	}
+}
+
+// next returns when the next items arrive.
+func (d *arrivals) next() float64 {
+	d.v += d.r.ExpFloat64() * d.gap
+	return d.v
+}
+
+// scale returns the initial interest of the items that arrive at v, but for their own
+// marks.
+func (d *arrivals) scale(v float64) float64 {
+	if d.w.opt.Marks == MarksPerEpoch && int(v) != d.marked {
+		d.marked = int(v)
+		d.xi = d.s.Interest * d.w.mark(d.i, d.begin+d.marked)
+	}
+	return d.xi
+}
+
+// mark draws the mark of an item of its own, and returns 1 where items have none.
+func (d *arrivals) mark() float64 {
+	if d.w.opt.Marks == MarksPerItem {
+		return d.r.ExpFloat64()
+	}
+	return 1
 }
 
 // mark returns the one draw for all items of source i and an epoch.

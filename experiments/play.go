@@ -120,6 +120,9 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 	if s.Late > 0 {
 		run.agent = run.agent.Late(s.Late, s.Instance)
 	}
+	if keeper, ok := world.(env.ItemKeeper); ok && !run.agent.ReadsItems() {
+		keeper.DropItems()
+	}
 	var watch Watcher
 	if p.Watch != nil {
 		watch = p.Watch(run.trainee)
@@ -147,7 +150,8 @@ func (s Scene) build(p Play, terms env.Terms) (env.Agent, learner.Learner, error
 	return env.InPhases(phases, agents), nil, nil
 }
 
-// Watcher sees every epoch of a run, after the agent observed it. The slice is
+// Watcher sees every epoch of a run, after the agent observed it; crawls have their
+// items only where the agent reads them. The slice is
 // valid during the call only. An error ends the run and is returned by it.
 type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 

@@ -1,11 +1,14 @@
 package experiments
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
 
 	"ephemera/env"
+	"ephemera/learner"
 )
 
 // forgetSums forgets the sums that are kept for worlds to come.
@@ -87,6 +90,78 @@ func TestSumsChangeNothing(t *testing.T) {
 	}
 }
 
+// The sums of epochs bring what the items do: at sources that publish often and rarely,
+// in batches, within a window, with marks, before and after a change.
+func TestSumsAgainstItems(t *testing.T) {
+	in := env.Instance{ID: "all rates", Budget: 1}
+	for k, rate := range []float64{0, .003, .05, .4, 1, 3, 7.9, 8, 50} {
+		for _, window := range []float64{math.Inf(1), 2.6} {
+			s := env.NewSource(fmt.Sprint(len(in.Sources)), rate, .1+.2*float64(k%3), 2)
+			s.Window, s.Batch = window, 1+k%2
+			in.Sources = append(in.Sources, s)
+		}
+	}
+	busy := slices.Clone(in.Sources)
+	for i := range busy {
+		busy[i].Rate = in.Sources[len(busy)-1-i].Rate
+	}
+	in.Changes = []env.Change{{At: 150, Sources: busy}}
+	for _, marks := range []env.Marks{env.MarksConstant, env.MarksPerItem, env.MarksPerEpoch} {
+		t.Run(string(marks), func(t *testing.T) {
+			forgetSums()
+			sums := playSums(t, in, 3, played{marks, env.LevelModel}, 400)
+			w, err := env.NewPoisson(in, 3, env.PoissonOptions{Marks: marks, Items: true, Overrun: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n, k := 0, 0; n < 400; n++ {
+				var crawl []int
+				for i := n % 3; i < len(in.Sources); i += 3 {
+					crawl = append(crawl, i)
+				}
+				got, err := w.Step(crawl)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range got {
+					if d := math.Abs(sums[k] - c.Interest); !(d <= 1e-11*(1+c.Interest)) {
+						t.Fatalf("epoch %d, source %d: %v by sums, %v by items", n, c.Source, sums[k], c.Interest)
+					}
+					k++
+				}
+			}
+		})
+	}
+}
+
+// A world keeps the items of crawls for those that read them, and for nobody else.
+func TestItemsForTheirReaders(t *testing.T) {
+	for _, tt := range []struct {
+		policy string
+		reads  bool
+	}{{"forecast", true}, {"certainty", true}, {"miniflux", true}, {"lspe", false}, {"salmut", false}, {"round-robin", false}} {
+		t.Run(tt.policy, func(t *testing.T) {
+			items := 0
+			count := func(_ int, _ float64, crawls []env.Crawled) error {
+				for _, c := range crawls {
+					items += len(c.Items)
+				}
+				return nil
+			}
+			_, err := PoissonScene(env.Paper(1), env.MarksConstant).Play(t.Context(), Play{
+				Entry: find(t, tt.policy)[0], Level: env.LevelOnline, Seed: 1, Epochs: 200, Evaluation: -1,
+				Watch: func(learner.Learner) Watcher { return count },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (items > 0) != tt.reads {
+				t.Errorf("its crawls bring back %d items", items)
+			}
+		})
+	}
+}
+
 // Worlds on several goroutines share sums.
 func TestSumsAreSafe(t *testing.T) {
 	in := env.Lognormal(20, 1, 1)
@@ -110,7 +185,7 @@ func TestSumsAreBounded(t *testing.T) {
 	forgetSums()
 	// Nothing is left of an item after an epoch, so that a crawl needs the sums of two
 	// epochs, and a run is kept.
-	in := env.Instance{ID: "brief", Budget: 1, Sources: slices.Repeat([]env.Source{env.NewSource("", 8, 42, 1)}, 100_000)}
+	in := env.Instance{ID: "brief", Budget: 1, Sources: slices.Repeat([]env.Source{env.NewSource("", .5, 42, 1)}, 100_000)}
 	all := make([]int, len(in.Sources))
 	for i := range all {
 		all[i] = i
