@@ -81,6 +81,12 @@ func (p *practice) Update(crawls []env.Crawled, next *env.Online) {
 	}
 }
 
+// byHarvest is a practice that asks only whether a crawl brought back anything new.
+type byHarvest struct{ *practice }
+
+// HarvestsOnly implements env.HarvestsOnly.
+func (byHarvest) HarvestsOnly() {}
+
 // found reports whether a crawl brought back anything new.
 func found(c env.Crawled) bool { return len(c.Items) > 0 || c.Interest > 0 }
 
@@ -152,7 +158,7 @@ func (w *lastWeek) interval(now float64) float64 {
 func NewFixedInterval(t env.Terms, how Practice) env.Learner[env.Online] {
 	p := newPractice(t, how, 1, 1, 1)
 	p.next = func(env.Crawled, int) float64 { return 1 }
-	return p
+	return byHarvest{p}
 }
 
 // shown is how many items a feed is thought to show.
@@ -218,7 +224,7 @@ func NewNutch(t env.Terms, how Practice) env.Learner[env.Online] {
 		}
 		return 1.4 * p.interval[c.Source]
 	}
-	return p
+	return byHarvest{p}
 }
 
 // NewStormCrawler returns the adaptive scheduler of Apache StormCrawler:
@@ -234,7 +240,7 @@ func NewStormCrawler(t env.Terms, how Practice) env.Learner[env.Online] {
 		}
 		return 1.5 * p.interval[c.Source]
 	}
-	return p
+	return byHarvest{p}
 }
 
 func clamp(v, lo, hi float64) float64 { return min(max(v, lo), hi) }

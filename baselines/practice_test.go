@@ -147,7 +147,7 @@ func TestCommaFeedByExample(t *testing.T) {
 
 // FreshRSS asks every 60 minutes, whatever is found, who was asked longest ago first.
 func TestFixedInterval(t *testing.T) {
-	p := NewFixedInterval(hourly(3, 1, .5), Practice{Due: true}).(*practice)
+	p := NewFixedInterval(hourly(3, 1, .5), Practice{Due: true}).(byHarvest).practice
 	p.Update([]env.Crawled{crawlOf(0, seq(30)...), crawlOf(1)}, after(3, 7))
 	if !slices.Equal(p.interval, []float64{1, 1, 1}) {
 		t.Errorf("intervals %v; want an hour", p.interval)
@@ -195,7 +195,7 @@ func TestAdaptiveByExample(t *testing.T) {
 		{"StormCrawler's longest", storm, 300, []env.Crawled{none}, 336},
 		{"interest without items is a find", storm, 0, []env.Crawled{{Age: 1, Interest: 2}}, 12.5},
 	} {
-		p := c.new(terms, Practice{}).(*practice)
+		p := c.new(terms, Practice{}).(byHarvest).practice
 		if c.start > 0 {
 			p.interval[0] = c.start
 		}
@@ -209,7 +209,7 @@ func TestAdaptiveByExample(t *testing.T) {
 }
 
 func TestPracticeCrawlsTheMostOverdue(t *testing.T) {
-	p := NewStormCrawler(hourly(4, 2, .5), Practice{}).(*practice)
+	p := NewStormCrawler(hourly(4, 2, .5), Practice{}).(byHarvest).practice
 	p.interval = []float64{2, 10, 300, 1}
 	// Ages of 8, 20, 700 and 1 epochs are 4, 10, 350 and .5 hours.
 	o := &env.Online{Epoch: 1000, Last: []int{992, 980, 300, 999}}

@@ -139,7 +139,11 @@ func TestItemsForTheirReaders(t *testing.T) {
 	for _, tt := range []struct {
 		policy string
 		reads  bool
-	}{{"forecast", true}, {"certainty", true}, {"miniflux", true}, {"lspe", false}, {"salmut", false}, {"round-robin", false}} {
+	}{
+		{"forecast", true}, {"certainty", true}, {"miniflux", true}, {"commafeed", true},
+		{"lspe", false}, {"salmut", false}, {"q-whittle", false}, {"nutch", false}, {"stormcrawler", false},
+		{"freshrss", false}, {"round-robin", false},
+	} {
 		t.Run(tt.policy, func(t *testing.T) {
 			items := 0
 			count := func(_ int, _ float64, crawls []env.Crawled) error {
