@@ -51,9 +51,14 @@ func TestRecord(t *testing.T) {
 			if !reflect.DeepEqual(got.Changes, want.Changes) || (len(got.Changes) > 0) != (name == "drift:5:2") {
 				t.Errorf("changes %v; want %v", got.Changes, want.Changes)
 			}
-			for part, of := range map[string][2]experiments.Figures{"learning": {got.Learning, want.Learning}, "learned": {got.Learned, want.Learned}} {
-				if g, w := of[0], of[1]; g.Outcome != w.Outcome || g.Whittle != w.Whittle || *g.OfWhittle != *w.OfWhittle || !(*g.OfWhittle > .1) {
-					t.Errorf("%s: %+v; want %+v", part, g, w)
+			for _, tt := range []struct {
+				part      string
+				got, want experiments.Figures
+			}{{"learning", got.Learning, want.Learning}, {"learned", got.Learned, want.Learned}} {
+				g, w := tt.got, tt.want
+				if g.Outcome != w.Outcome || g.Whittle != w.Whittle || *g.OfWhittle != *w.OfWhittle ||
+					!(*g.OfWhittle > .1) {
+					t.Errorf("%s: %+v; want %+v", tt.part, g, w)
 				}
 			}
 			if !reflect.DeepEqual(got.Curve, want.Curve) || math.IsNaN(got.Recovery()) != math.IsNaN(want.Recovery()) {

@@ -29,8 +29,9 @@ func (f functions) functions() functions { return f }
 
 // lasting are the functions that need no handle: 0 stands for it in a call.
 var lasting = functions{
-	"worlds": openWorlds, "runs": openRuns, "crawler": newCrawler, "load": loadCrawler, "feeds": newFeeds, "load feeds": loadFeeds,
-	"relax": relax, "instance": instance, "curve": curve, "compare": compare, "catalogue": catalogue, "means": means,
+	"worlds": openWorlds, "runs": openRuns, "crawler": newCrawler, "load": loadCrawler,
+	"feeds": newFeeds, "load feeds": loadFeeds, "relax": relax, "instance": instance, "curve": curve,
+	"compare": compare, "catalogue": catalogue, "means": means,
 }
 
 // Functions have handles, numbers from 1 on that are never used twice.

@@ -38,7 +38,9 @@ func eph_free(text *C.char) { C.free(unsafe.Pointer(text)) }
 // eph_call does all but step worlds, with so many numbers; see Call.
 //
 //export eph_call
-func eph_call(handle C.int64_t, name, arguments *C.char, numbers *C.double, count C.int64_t, answer **C.char) (failed C.int32_t) {
+func eph_call(
+	handle C.int64_t, name, arguments *C.char, numbers *C.double, count C.int64_t, answer **C.char,
+) (failed C.int32_t) {
 	var err error
 	defer tell(answer, &failed, &err)
 	n := unsafe.Slice((*float64)(unsafe.Pointer(numbers)), int(count))
@@ -57,7 +59,8 @@ func eph_step(handle C.int64_t, to, actions *C.char, form C.int32_t, answer **C.
 	defer tell(answer, &failed, &err)
 	of, err := get(int64(handle))
 	if err == nil {
-		err = of["step"].(func(actions unsafe.Pointer, form int, to unsafe.Pointer) error)(unsafe.Pointer(actions), int(form), unsafe.Pointer(to))
+		step := of["step"].(func(actions unsafe.Pointer, form int, to unsafe.Pointer) error)
+		err = step(unsafe.Pointer(actions), int(form), unsafe.Pointer(to))
 	}
 	return 0
 }

@@ -31,7 +31,11 @@ func newCrawler(run experiments.Run) (*crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &crawler{name: strings.TrimSuffix(r.Algorithm(), "@"+string(r.Level())), level: r.Level(), terms: r.Scene.Instance.Terms()}
+	c := &crawler{
+		name:  strings.TrimSuffix(r.Algorithm(), "@"+string(r.Level())),
+		level: r.Level(),
+		terms: r.Scene.Instance.Terms(),
+	}
 	if c.books, err = env.NewMean(r.Scene.Instance, true); err != nil {
 		return nil, err
 	}
@@ -65,7 +69,8 @@ func (c *crawler) observe(state []float64) (*env.Observed, error) {
 	if c.level != env.LevelObserved {
 		state = nil
 	} else if len(state) != len(c.terms.Costs) {
-		return nil, fmt.Errorf("there are %d states for %d sources; with knowledge observed each is needed", len(state), len(c.terms.Costs))
+		return nil, fmt.Errorf("there are %d states for %d sources; with knowledge observed each is needed",
+			len(state), len(c.terms.Costs))
 	}
 	return &env.Observed{Model: c.books.View().Model, State: state}, nil
 }
@@ -89,7 +94,8 @@ func (c *crawler) update(crawls []env.Crawled, next []float64) error {
 	var sources []int
 	for _, x := range crawls {
 		if c.learner != nil && c.level == env.LevelOnline && x.Interest > 0 && len(x.Items) == 0 {
-			return fmt.Errorf("the crawl of source %d brought %v and names no items; with knowledge online they are needed", x.Source, x.Interest)
+			return fmt.Errorf("the crawl of source %d brought %v and names no items; "+
+				"with knowledge online they are needed", x.Source, x.Interest)
 		}
 		sources = append(sources, x.Source)
 	}
@@ -135,7 +141,8 @@ func loadCrawler(text string) (*crawler, error) {
 	if json.Unmarshal(s.Run, &b) == nil && len(b.Last) == len(v.Last) && len(b.Mean) == len(v.Mean) {
 		for i, last := range b.Last {
 			if last < -1 || last >= b.Epoch || b.Epoch > math.MaxInt32 || !(b.Mean[i] >= 0) {
-				return nil, fmt.Errorf("the file is damaged: source %d was crawled in epoch %d of %d and has %v", i, last, b.Epoch, b.Mean[i])
+				return nil, fmt.Errorf("the file is damaged: source %d was crawled in epoch %d of %d and has %v",
+					i, last, b.Epoch, b.Mean[i])
 			}
 		}
 		v.Epoch = b.Epoch
@@ -186,7 +193,8 @@ func feeds(c *learner.Crawler, err error) (functions, error) {
 		return items
 	}
 	return functions{
-		"add": c.Add, "remove": c.Remove, "budget": c.SetBudget, "belief": c.Belief, "length": c.Len, "select": c.Select,
+		"add": c.Add, "remove": c.Remove, "budget": c.SetBudget,
+		"belief": c.Belief, "length": c.Len, "select": c.Select,
 		"update": func(x learner.Crawl) error {
 			x.Items = later(x.Items)
 			return c.Update(x)

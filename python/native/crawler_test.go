@@ -70,7 +70,8 @@ func TestCrawlerSameAsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		level := env.Level(c.knowledge)
-		want, err := scene.Play(context.Background(), experiments.Play{Entry: entry, Level: level, Seed: seed, Epochs: epochs})
+		want, err := scene.Play(context.Background(),
+			experiments.Play{Entry: entry, Level: level, Seed: seed, Epochs: epochs})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,8 @@ func TestCrawlerSaved(t *testing.T) {
 		}
 		var brought []env.Crawled
 		for _, i := range a {
-			brought = append(brought, env.Crawled{Source: i, Interest: 100, Items: []env.Item{{Age: .5, Interest: 100}}})
+			items := []env.Item{{Age: .5, Interest: 100}}
+			brought = append(brought, env.Crawled{Source: i, Interest: 100, Items: items})
 		}
 		for _, x := range []*crawler{c, again} {
 			if err := x.update(brought, nil); err != nil {
@@ -167,13 +169,17 @@ func TestCrawlerRefusals(t *testing.T) {
 		}
 	}
 	states := built(t, "paper", "whittle@observed")
-	for want, next := range map[string][]float64{"0 states": nil, "3 states": {1, 1, 1}} {
-		if err := states.update(nil, next); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %q", next, err, want)
+	for _, tt := range []struct {
+		want string
+		next []float64
+	}{{"0 states", nil}, {"3 states", []float64{1, 1, 1}}} {
+		if err := states.update(nil, tt.next); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v, want %q", tt.next, err, tt.want)
 		}
 	}
 	o := built(t, "paper", "lspe@online")
-	if err := o.update([]env.Crawled{{Source: 1, Interest: 2}}, nil); err == nil || !strings.Contains(err.Error(), "names no items") {
+	err := o.update([]env.Crawled{{Source: 1, Interest: 2}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "names no items") {
 		t.Errorf("a crawl that names no items: %v", err)
 	}
 }

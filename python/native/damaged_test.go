@@ -81,7 +81,12 @@ func feed(t *testing.T, f *learner.Crawler, from time.Time) {
 func TestAlteredStates(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
 	saved := map[string]func() (string, error){}
-	for _, x := range [][2]string{{"lspe", "online"}, {"lspe", "observed"}, {"forecast", "online"}, {"paper", "model"}} {
+	for _, x := range [][2]string{
+		{"lspe", "online"},
+		{"lspe", "observed"},
+		{"forecast", "online"},
+		{"paper", "model"},
+	} {
 		saved[strings.Join(x[:], " ")] = func() (string, error) {
 			c := built(t, "paper", strings.Join(x[:], "@"))
 			crawls(t, c, 60)
@@ -90,7 +95,8 @@ func TestAlteredStates(t *testing.T) {
 	}
 	for _, name := range []string{"lspe", "forecast"} {
 		saved["feeds "+name] = func() (string, error) {
-			f, err := learner.NewCrawler(begin, learner.CrawlerOptions{Learner: name, Epoch: time.Hour, HalfLife: 2 * time.Hour, Budget: 2})
+			f, err := learner.NewCrawler(begin,
+				learner.CrawlerOptions{Learner: name, Epoch: time.Hour, HalfLife: 2 * time.Hour, Budget: 2})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,10 @@ func (w *Worlds) openSite(seed uint64) (*site, error) {
 		return nil, err
 	}
 	in := r.Scene.Instance
-	at := &site{Scene: r.Scene, engine: engine, level: r.Level(), terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(in.Sources)), pay: 1}
+	at := &site{
+		Scene: r.Scene, engine: engine, level: r.Level(),
+		terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(in.Sources)), pay: 1,
+	}
 	at.unit = cmp.Or(index.Relax(in.MeanDynamics()).Bound, 1)
 	if !w.set.Scaled {
 		return at, nil

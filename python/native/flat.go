@@ -35,7 +35,8 @@ func init() {
 
 // flatten returns nil for worlds of other dynamics, or that are seen otherwise.
 func flatten(w *Worlds) dynamics {
-	if w.set.World.Kind != "mean" || !w.set.Scaled || w.site == nil || w.site.log || len(w.site.Instance.Changes) > 0 || w.site.round > 1e5 {
+	if w.set.World.Kind != "mean" || !w.set.Scaled || w.site == nil || w.site.log ||
+		len(w.site.Instance.Changes) > 0 || w.site.round > 1e5 {
 		return nil
 	}
 	world, err := w.site.Open(0, env.LevelModel, false)
@@ -44,7 +45,8 @@ func flatten(w *Worlds) dynamics {
 	}
 	k, n := len(w.at), w.n
 	d := &flat{
-		w: w, gain: slices.Clone(world.View().Mean), rate: w.site.rate, ones: slices.Repeat([]float64{1}, n), zeros: make([]float64, n),
+		w: w, gain: slices.Clone(world.View().Mean), rate: w.site.rate,
+		ones: slices.Repeat([]float64{1}, n), zeros: make([]float64, n),
 		x: make([]float64, k*n), found: make([]float32, k*n), last: make([]int32, k*n),
 	}
 	for _, s := range w.site.Instance.Sources {
@@ -79,8 +81,9 @@ func (w *Worlds) row(lo, hi int) C.struct_row {
 	n, to := w.n, &w.to
 	r := C.struct_row{
 		worlds: C.intptr_t(hi - lo), n: C.intptr_t(n), most: C.intptr_t(w.about.Most),
-		reward: c[C.double](to.reward[lo:]), interest: c[C.double](to.interest[lo*n:]), crawled: c[C.uint8_t](to.crawled[lo*n:]),
-		crawl: c[C.intptr_t](to.crawl[lo*w.about.Most:]), crawls: c[C.intptr_t](to.crawls[lo:]),
+		reward: c[C.double](to.reward[lo:]), interest: c[C.double](to.interest[lo*n:]),
+		crawled: c[C.uint8_t](to.crawled[lo*n:]),
+		crawl:   c[C.intptr_t](to.crawl[lo*w.about.Most:]), crawls: c[C.intptr_t](to.crawls[lo:]),
 	}
 	if to.scaled != nil {
 		r.seen = c[C.float](to.scaled[lo*w.about.Width:])
@@ -91,7 +94,8 @@ func (w *Worlds) row(lo, hi int) C.struct_row {
 func (d *flat) step(lo, hi int, still bool) error {
 	w, n := d.w, d.w.n
 	states := C.struct_states{
-		x: c[C.double](d.x[lo*n:]), found: c[C.float](d.found[lo*n:]), last: c[C.int32_t](d.last[lo*n:]), epoch: c[C.intptr_t](w.epoch[lo:]),
+		x: c[C.double](d.x[lo*n:]), found: c[C.float](d.found[lo*n:]),
+		last: c[C.int32_t](d.last[lo*n:]), epoch: c[C.intptr_t](w.epoch[lo:]),
 	}
 	stays := C.struct_growth{
 		alpha: c[C.double](d.ones), gain: c[C.double](d.zeros), rate: c[C.double](d.rate), pay: C.double(w.site.pay),

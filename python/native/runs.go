@@ -130,7 +130,9 @@ func catalogue() (all []map[string]any) {
 		for _, level := range e.Levels {
 			tracks[level] = e.Track(level)
 		}
-		all = append(all, map[string]any{"name": e.Name, "about": e.About, "learns": e.Learns, "levels": e.Levels, "tracks": tracks})
+		all = append(all, map[string]any{
+			"name": e.Name, "about": e.About, "learns": e.Learns, "levels": e.Levels, "tracks": tracks,
+		})
 	}
 	return all
 }

@@ -15,7 +15,11 @@ import (
 
 // run is a run as Python sends it.
 func run(policy string, steps int, seed uint64) experiments.Run {
-	r := experiments.Run{Steps: steps, Seed: seed, World: experiments.World{Kind: "mean"}, Learner: map[string]any{"algorithm": policy}}
+	r := experiments.Run{
+		Steps: steps, Seed: seed,
+		World:   experiments.World{Kind: "mean"},
+		Learner: map[string]any{"algorithm": policy},
+	}
 	r.Instance.Name = "paper"
 	return r
 }
@@ -38,14 +42,16 @@ func records(t *testing.T, runs ...experiments.Run) []*experiments.Record {
 func TestCompareRecords(t *testing.T) {
 	var contenders []experiments.Contender
 	for _, name := range []string{"whittle", "greedy"} {
-		contenders = append(contenders, experiments.Contender{Name: name + " here", Records: records(t, run(name, 200, 4), run(name, 200, 5))})
+		played := records(t, run(name, 200, 4), run(name, 200, 5))
+		contenders = append(contenders, experiments.Contender{Name: name + " here", Records: played})
 	}
 	c, err := compare(contenders, env.LevelModel, 2, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := c["report"].(result.Report).Results
-	if len(r) != 2 || r[0].Reward != contenders[0].Records[0].Learned.Reward || !strings.Contains(c["table"].(string), "greedy here") {
+	if len(r) != 2 || r[0].Reward != contenders[0].Records[0].Learned.Reward ||
+		!strings.Contains(c["table"].(string), "greedy here") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -59,7 +65,8 @@ func TestRunsStop(t *testing.T) {
 	if _, err = f["perform"].(func() ([]*experiments.Record, error))(); !errors.Is(err, context.Canceled) {
 		t.Errorf("runs that were stopped: %v", err)
 	}
-	if _, err := openRuns([]experiments.Run{run("whittle", 1<<30, 1), run("nobody", 1, 1)}, 0); err == nil || !strings.Contains(err.Error(), `unknown policy "nobody"`) {
+	_, err = openRuns([]experiments.Run{run("whittle", 1<<30, 1), run("nobody", 1, 1)}, 0)
+	if err == nil || !strings.Contains(err.Error(), `unknown policy "nobody"`) {
 		t.Errorf("runs of which one has no policy: %v", err)
 	}
 }
@@ -85,9 +92,13 @@ func TestCall(t *testing.T) {
 	if answer, err := call(a, "select", "[null]"); err != nil || answer != "[0]" {
 		t.Error(answer, err)
 	}
-	for want, arguments := range map[string]string{`unknown field "moon"`: `[{"moon": 1}]`, "cannot unmarshal": `["x"]`, "steps is 0": `[{}]`} {
-		if _, err := call(0, "crawler", arguments); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", arguments, err, want)
+	for _, tt := range []struct{ arguments, want string }{
+		{`[{"moon": 1}]`, `unknown field "moon"`},
+		{`["x"]`, "cannot unmarshal"},
+		{`[{}]`, "steps is 0"},
+	} {
+		if _, err := call(0, "crawler", tt.arguments); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.arguments, err, tt.want)
 		}
 	}
 	if _, err := call(a, "dance", "[]"); err == nil || !strings.Contains(err.Error(), `unknown call "dance"`) {
@@ -103,7 +114,8 @@ func TestCall(t *testing.T) {
 			}
 		}
 	}
-	if _, err := get(0); err == nil { // the handle of an environment that a signal's handler closed in the midst of a step
+	// The handle of an environment that a signal's handler closed in the midst of a step.
+	if _, err := get(0); err == nil {
 		t.Error("worlds have handle 0")
 	}
 	if c := handle(); c == a || c == b {

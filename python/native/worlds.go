@@ -128,13 +128,15 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 		return nil, err
 	}
 	if v := w.set.Window; v != 0 && (v < 0 || v >= at.Epochs) {
-		return nil, fmt.Errorf("window is %d; allowed are 1 to %d epochs, those of the part on which the model is fitted", v, at.Epochs-1)
+		return nil, fmt.Errorf("window is %d; allowed are 1 to %d epochs, "+
+			"those of the part on which the model is fitted", v, at.Epochs-1)
 	}
 	k, t := w.set.Worlds, at.terms
 	w.n = len(t.Costs)
 	in := at.Instance
 	w.about = about{
-		Terms: t, ID: in.ID, Epochs: at.Limit(cmp.Or(w.set.Limit, w.set.Window)), Width: 3 * w.n, Most: w.n, Bounded: at.Bounded(at.level),
+		Terms: t, ID: in.ID, Epochs: at.Limit(cmp.Or(w.set.Limit, w.set.Window)),
+		Width: 3 * w.n, Most: w.n, Bounded: at.Bounded(at.level),
 	}
 	if !w.drawn() { // otherwise other costs may come
 		w.site = at
@@ -151,7 +153,8 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 	for _, c := range in.Changes {
 		w.about.Changes = append(w.about.Changes, c.At)
 	}
-	w.at, w.seed, w.epoch, w.over, w.got = make([]*site, k), make([]uint64, k), make([]int, k), make([]uint8, k), make([][]env.Crawled, k)
+	w.at, w.seed, w.epoch = make([]*site, k), make([]uint64, k), make([]int, k)
+	w.over, w.got = make([]uint8, k), make([][]env.Crawled, k)
 	for range w.set.Threads {
 		w.hands = append(w.hands, hand{top: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, w.n)})
 	}
@@ -169,7 +172,8 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 func (w *Worlds) functions() functions {
 	f := functions{"describe": func() *about { return &w.about }, "reset": w.reset, "step": w.Step, "items": w.items}
 	if w.played != nil {
-		f["limit"], f["terms"], f["measure"], f["again"], f["record"] = w.limit, w.seedTerms, w.measure, w.again, w.record
+		f["limit"], f["terms"], f["measure"] = w.limit, w.seedTerms, w.measure
+		f["again"], f["record"] = w.again, w.record
 		f["close"] = w.played.stop
 	}
 	return f

@@ -82,8 +82,18 @@ func TestSameAsEnv(t *testing.T) {
 		{settings(3, "mixed:9", 4, experiments.World{Kind: "mean"}, env.LevelModel), 3, mean, means},
 		{settled(3, "drift:5"), 1, mean, means},
 		{settings(3, "mixed:9", 4, drawn, env.LevelModel), 1, poisson(env.PoissonOptions{}), means},
-		{settings(3, "paper", 0, experiments.World{Kind: "poisson", Marks: "per-item"}, env.LevelObserved), 1, poisson(env.PoissonOptions{Marks: env.MarksPerItem, State: true}), func(v *env.Observed) []float64 { return v.State }},
-		{settings(3, "paper", 0, drawn, env.LevelOnline), 2, poisson(env.PoissonOptions{Items: true}), func(v *env.Observed) []float64 { return nil }},
+		{
+			settings(3, "paper", 0, experiments.World{Kind: "poisson", Marks: "per-item"}, env.LevelObserved),
+			1,
+			poisson(env.PoissonOptions{Marks: env.MarksPerItem, State: true}),
+			func(v *env.Observed) []float64 { return v.State },
+		},
+		{
+			settings(3, "paper", 0, drawn, env.LevelOnline),
+			2,
+			poisson(env.PoissonOptions{Items: true}),
+			func(v *env.Observed) []float64 { return nil },
+		},
 	} {
 		same := func(t *testing.T, scaled bool) {
 			const k, steps = 3, 50
@@ -140,7 +150,8 @@ func TestSameAsEnv(t *testing.T) {
 							reward += x.Interest
 							interest[x.Source], crawled[x.Source], found[j][x.Source] = x.Interest, 1, x.Interest
 						}
-						if f.reward[j] != reward*w.site.pay || !slices.Equal(f.interest[j*n:(j+1)*n], interest) || !slices.Equal(f.crawled[j*n:(j+1)*n], crawled) {
+						if f.reward[j] != reward*w.site.pay || !slices.Equal(f.interest[j*n:(j+1)*n], interest) ||
+							!slices.Equal(f.crawled[j*n:(j+1)*n], crawled) {
 							t.Fatalf("step %d of world %d brings %v, want %v", step, j, f.interest, interest)
 						}
 						if over := step%(steps+1) == steps-1; (f.over[j] == 1) != over {
@@ -176,7 +187,10 @@ func TestSameAsEnv(t *testing.T) {
 // The greatest score is found as comparing one by one finds it.
 func TestGreatest(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	values := []float32{-inf, inf, 0, float32(math.Copysign(0, -1)), nan, -nan, 1, 1, -1, -2, math.MaxFloat32, -math.MaxFloat32, 1e-45, -1e-45}
+	values := []float32{
+		-inf, inf, 0, float32(math.Copysign(0, -1)), nan, -nan, 1, 1, -1, -2,
+		math.MaxFloat32, -math.MaxFloat32, 1e-45, -1e-45,
+	}
 	r := stream.New(1, stream.Test)
 	for _, n := range []int{2, 3, 4, 8, 9, 33} {
 		const k = 3000
@@ -221,36 +235,41 @@ func TestGreatest(t *testing.T) {
 
 // Scaled observations are the raw ones in other units.
 func TestScaled(t *testing.T) {
-	for knowledge, kind := range map[env.Level]string{env.LevelModel: "mean", env.LevelOnline: "poisson"} {
-		s := settings(1, "paper", 0, experiments.World{Kind: kind}, knowledge)
-		s.Limit = 5000
-		raw, about := opened(t, s)
-		s.Scaled = true
-		scaled, _ := opened(t, s)
-		a, b := bound(raw), bound(scaled)
-		begin(t, raw, 1)
-		begin(t, scaled, 1)
-		in := env.Paper(1)
-		for range 2000 { // past the ages that are looked up
-			for _, w := range []*Worlds{raw, scaled} {
-				if err := act(w, scores32, float32(4), 3, 2, 1); err != nil {
-					t.Fatal(err)
+	for _, tt := range []struct {
+		knowledge env.Level
+		kind      string
+	}{{env.LevelModel, "mean"}, {env.LevelOnline, "poisson"}} {
+		t.Run(string(tt.knowledge), func(t *testing.T) {
+			s := settings(1, "paper", 0, experiments.World{Kind: tt.kind}, tt.knowledge)
+			s.Limit = 5000
+			raw, about := opened(t, s)
+			s.Scaled = true
+			scaled, _ := opened(t, s)
+			a, b := bound(raw), bound(scaled)
+			begin(t, raw, 1)
+			begin(t, scaled, 1)
+			in := env.Paper(1)
+			for range 2000 { // past the ages that are looked up
+				for _, w := range []*Worlds{raw, scaled} {
+					if err := act(w, scores32, float32(4), 3, 2, 1); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for i, y := range a.raw {
+					s := in.Sources[i%4]
+					want := y / s.Ceiling()
+					switch part := i / 4; {
+					case part == about.Width/4-2:
+						want = 1 - math.Exp(-y/4)
+					case tt.knowledge == env.LevelOnline:
+						want = math.Log(1 + y)
+					}
+					if got := float64(b.scaled[i]); math.Abs(got-want) > 1e-6*max(1, want) {
+						t.Fatalf("figure %d is %v, want %v", i, got, want)
+					}
 				}
 			}
-			for i, y := range a.raw {
-				s := in.Sources[i%4]
-				want := y / s.Ceiling()
-				switch part := i / 4; {
-				case part == about.Width/4-2:
-					want = 1 - math.Exp(-y/4)
-				case knowledge == env.LevelOnline:
-					want = math.Log(1 + y)
-				}
-				if got := float64(b.scaled[i]); math.Abs(got-want) > 1e-6*max(1, want) {
-					t.Fatalf("%s: figure %d is %v, want %v", knowledge, i, got, want)
-				}
-			}
-		}
+		})
 	}
 }
 
@@ -282,22 +301,35 @@ func TestRegisteredWorld(t *testing.T) {
 
 // What is refused changes nothing in any world.
 func TestRefusals(t *testing.T) {
-	for want, bad := range map[string]func(*Worlds) error{
-		"world 1: the score of source 1 is NaN":              func(w *Worlds) error { return act(w, scores64, 1, 2, 3, 4, 1, math.NaN(), 3, 4) },
-		"world 1: the set costs 2; allowed is the budget, 1": func(w *Worlds) error { return act[int8](w, set, 1, 0, 0, 0, 1, 1, 0, 0) },
-		"world 1: action 2 of source 0":                      func(w *Worlds) error { return act[int8](w, set, 1, 0, 0, 0, 2, 0, 0, 0) },
-		"world 1: action is source 4; allowed are 0 to 3":    func(w *Worlds) error { return act[int64](w, one, 0, 4) },
+	for _, tt := range []struct {
+		want string
+		bad  func(*Worlds) error
+	}{
+		{"world 1: the score of source 1 is NaN", func(w *Worlds) error {
+			return act(w, scores64, 1, 2, 3, 4, 1, math.NaN(), 3, 4)
+		}},
+		{"world 1: the set costs 2; allowed is the budget, 1", func(w *Worlds) error {
+			return act[int8](w, set, 1, 0, 0, 0, 1, 1, 0, 0)
+		}},
+		{"world 1: action 2 of source 0", func(w *Worlds) error {
+			return act[int8](w, set, 1, 0, 0, 0, 2, 0, 0, 0)
+		}},
+		{"world 1: action is source 4; allowed are 0 to 3", func(w *Worlds) error {
+			return act[int64](w, one, 0, 4)
+		}},
 	} {
-		w, _ := opened(t, settled(2, "paper"))
-		f := bound(w)
-		begin(t, w, 1, 2)
-		before := slices.Clone(f.raw)
-		if err := bad(w); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-		if err := w.reset([]bool{false, false}, nil, numbers(w)); err != nil || !slices.Equal(f.raw, before) {
-			t.Errorf("%q: the refused step changed %v to %v (%v)", want, before, f.raw, err)
-		}
+		t.Run(tt.want, func(t *testing.T) {
+			w, _ := opened(t, settled(2, "paper"))
+			f := bound(w)
+			begin(t, w, 1, 2)
+			before := slices.Clone(f.raw)
+			if err := tt.bad(w); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			if err := w.reset([]bool{false, false}, nil, numbers(w)); err != nil || !slices.Equal(f.raw, before) {
+				t.Errorf("the refused step changed %v to %v (%v)", before, f.raw, err)
+			}
+		})
 	}
 }
 
@@ -337,8 +369,10 @@ func TestEndless(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := act(w, one, int64(i)); err != nil || f.reward[0] != got[0].Interest || !slices.Equal(f.raw[:4], direct.View().Mean) {
-				t.Fatalf("%s, step %d: %v and %v, want %v and %v (%v)", about.ID, step, f.reward, f.raw, got, direct.View().Mean, err)
+			err = act(w, one, int64(i))
+			if err != nil || f.reward[0] != got[0].Interest || !slices.Equal(f.raw[:4], direct.View().Mean) {
+				t.Fatalf("%s, step %d: %v and %v, want %v and %v (%v)",
+					about.ID, step, f.reward, f.raw, got, direct.View().Mean, err)
 			}
 		}
 	}
