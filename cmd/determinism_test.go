@@ -33,7 +33,9 @@ func TestMain(m *testing.M) {
 // hourly writes a log of three sources over so many days.
 func hourly(t *testing.T, days int) string {
 	t.Helper()
-	return clitest.Log(t, "source,published_unix", 24*days, func(h int) string { return fmt.Sprintf("%c,%d", 'a'+h*h%7%3, 3600*h) })
+	return clitest.Log(t, "source,published_unix", 24*days, func(h int) string {
+		return fmt.Sprintf("%c,%d", 'a'+h*h%7%3, 3600*h)
+	})
 }
 
 // Every command prints the same bytes on any number of workers and processors,
@@ -49,7 +51,8 @@ func TestDeterminism(t *testing.T) {
 		{"train -steps 300 -format json -knowledge observed -instance lognormal:40 -budget 5", false, "-seed=9"},
 		{"train -steps 300 -format json -knowledge online -instance mixed:12 -budget 2", false, "-seed=9"},
 		{"bench -steps 100 -seeds 5 -format json -policies lspe,whittle,relaxed,q-whittle,salmut", true, "-seed=9"},
-		{"bench -steps 200 -seeds 5 -format json -knowledge observed -world poisson -policies learned,whittle", true, "-seed=9"},
+		{"bench -steps 200 -seeds 5 -format json -knowledge observed -world poisson -policies learned,whittle",
+			true, "-seed=9"},
 		{"bench -steps 60 -seeds 5 -format csv -knowledge online -random 6,2,2", true, ""},
 		{"bench -preset papers -steps 60 -seeds 2 -format json -out OUT", true, "-seed=9"},
 		{"train -steps 300 -format json -algorithm paper", false, "-seed=9"},

@@ -33,19 +33,23 @@ func TestDocuments(t *testing.T) {
 		text.Write(data)
 	}
 	joined := strings.ReplaceAll(text.String(), "\\\n", " ")
-	log := clitest.Log(t, "source,published_unix", 24*60, func(h int) string { return fmt.Sprintf("%c,%d", 'a'+h*h%11, 3600*h) })
+	log := clitest.Log(t, "source,published_unix", 24*60, func(h int) string {
+		return fmt.Sprintf("%c,%d", 'a'+h*h%11, 3600*h)
+	})
 	placeholder := regexp.MustCompile(`"|\[\w+\]|…|DIR|CONFIG|\|`)
 	recording := regexp.MustCompile(`\bLOG\b|\bFILE\b|\S+\.csv\.gz`)
 	few := map[string]string{
 		"train": " -steps 20", "bench": " -steps 20 -seeds 1", "sweep": " -set steps=20 -set seeds=1",
 	}
 	var lines []string
-	for _, m := range regexp.MustCompile("(?m)go run \\./cmd/(train|bench|sweep|replay|report)\\b([^`\n#]*)").FindAllStringSubmatch(joined, -1) {
+	run := regexp.MustCompile("(?m)go run \\./cmd/(train|bench|sweep|replay|report)\\b([^`\n#]*)")
+	inPlace := strings.NewReplacer("$w", "w", "-budget M", "-budget 1", "-crawls-per-hour M", "-crawls-per-hour 1")
+	for _, m := range run.FindAllStringSubmatch(joined, -1) {
 		args := strings.TrimSpace(m[2])
 		if strings.Contains(args, "waiting") || placeholder.MatchString(args) { // of the reader
 			continue
 		}
-		args = strings.NewReplacer("$w", "w", "-budget M", "-budget 1", "-crawls-per-hour M", "-crawls-per-hour 1").Replace(recording.ReplaceAllString(args, log))
+		args = inPlace.Replace(recording.ReplaceAllString(args, log))
 		if line := m[1] + " " + args + few[m[1]]; !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}

@@ -33,7 +33,8 @@ func TestOwnProgram(t *testing.T) {
 	if again := call(train + "whole"); again != whole {
 		t.Errorf("from its directory it prints\n%s\nwant\n%s", again, whole)
 	}
-	if out := call("bench -policies tracker,whittle,file:whole -set step=0.2 -steps 500 -seeds 2 -world noisy"); !strings.Contains(out, "tracker/learned") || !strings.Contains(out, "file:whole") {
+	out := call("bench -policies tracker,whittle,file:whole -set step=0.2 -steps 500 -seeds 2 -world noisy")
+	if !strings.Contains(out, "tracker/learned") || !strings.Contains(out, "file:whole") {
 		t.Errorf("bench prints\n%s", out)
 	}
 	config := "steps = 200\nlearner.algorithm = \"tracker\"\nlearner.step = [0.1, 0.5]\n"

@@ -43,13 +43,20 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	var dry, once bool
 	f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
 	f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
-	f.StringVar(&contact, "contact", "", "`address` of mail or of a page that is sent to servers, so that people can complain")
-	f.StringVar(&worth, "worth", "", "`file` with the columns source, the address of a feed, and worth, 0 to 10: what its items are worth; 1 without")
+	f.StringVar(&contact, "contact", "",
+		"`address` of mail or of a page that is sent to servers, so that people can complain")
+	f.StringVar(&worth, "worth", "",
+		"`file` with the columns source, the address of a feed, and worth, 0 to 10: "+
+			"what its items are worth; 1 without")
 	f.DurationVar(&o.HalfLife, "half-life", 2*time.Hour, "`time` in which an item loses half of its interest")
 	f.DurationVar(&o.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")
-	f.DurationVar(&o.Longest, "longest", 24*time.Hour, "`time` between two requests for a feed, at most, as far as -per-hour goes")
-	f.DurationVar(&o.Unvalidated, "without-validators", 24*time.Hour, "`time` between two requests, at least, for feeds that cannot be asked for changes alone")
-	f.StringVar(&o.PublicURL, "public-url", "", "`address` at which hubs (WebSub) reach /websub/ of -page: feeds that name one are looked at once a day, and the hub tells what is new")
+	f.DurationVar(&o.Longest, "longest", 24*time.Hour,
+		"`time` between two requests for a feed, at most, as far as -per-hour goes")
+	f.DurationVar(&o.Unvalidated, "without-validators", 24*time.Hour,
+		"`time` between two requests, at least, for feeds that cannot be asked for changes alone")
+	f.StringVar(&o.PublicURL, "public-url", "",
+		"`address` at which hubs (WebSub) reach /websub/ of -page: "+
+			"feeds that name one are looked at once a day, and the hub tells what is new")
 	f.BoolVar(&o.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
 	f.StringVar(&o.Dir, "dir", "crawl-state", "`directory` of the state")
 	f.StringVar(&page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")
@@ -58,8 +65,10 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	f.BoolVar(&once, "once", false, "make one round, the requests of the time since the last one, and end")
 	f.BoolVar(&dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")
 	f.StringVar(&export, "export", "", "write what was found to a `file`, the recording that replay reads, and end")
-	f.StringVar(&from, "from", "", "with -export: `address` of the page of a crawler that runs, which gives what it found")
-	f.StringVar(&recording, "import", "", "learn from a `recording` whose sources are addresses or titles of the feeds, and end")
+	f.StringVar(&from, "from", "",
+		"with -export: `address` of the page of a crawler that runs, which gives what it found")
+	f.StringVar(&recording, "import", "",
+		"learn from a `recording` whose sources are addresses or titles of the feeds, and end")
 	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return err
 	}
@@ -72,7 +81,8 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	case o.OPML == "":
 		return cli.Usagef("-opml is missing; needed is the file of the feeds")
 	case asks && !strings.ContainsAny(contact, "@/"):
-		return cli.Usagef("-contact is %q; needed is an address of mail, or of a page, at which you can be reached", contact)
+		return cli.Usagef("-contact is %q; needed is an address of mail, or of a page, at which you can be reached",
+			contact)
 	case !(o.PerHour >= .001 && o.PerHour <= 1e6):
 		return cli.Usagef("-per-hour is %v; allowed is .001 to 1e6", o.PerHour)
 	case o.Shortest < time.Minute || o.Shortest > year:
@@ -89,7 +99,8 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		return cli.Usagef("-hook is %q; allowed is an address with http or https", o.Hook)
 	case (o.Hook == "") != (hookSecret == ""):
 		return cli.Usagef("-hook and -hook-secret are given together")
-	case dry && once || dry && export != "" || dry && recording != "" || once && !asks || export != "" && recording != "":
+	case dry && once || dry && export != "" || dry && recording != "" ||
+		once && !asks || export != "" && recording != "":
 		return cli.Usagef("-dry, -once, -export and -import are runs of their own; give one")
 	}
 	if o.Worth, err = readWorth(worth); err != nil {
@@ -109,7 +120,9 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	}
 	c, err := crawl.Open(o)
 	if errors.Is(err, store.ErrInUse) && export != "" {
-		return fmt.Errorf("%s is in use by another crawl; to export from it, add the address of its page: -export %s -from %s", o.Dir, export, page)
+		return fmt.Errorf("%s is in use by another crawl; "+
+			"to export from it, add the address of its page: -export %s -from %s",
+			o.Dir, export, page)
 	}
 	if err != nil {
 		return err
@@ -194,7 +207,8 @@ func serve(ctx context.Context, c *crawl.Crawler, page string, stdout io.Writer)
 		}
 		s := &http.Server{
 			Handler: web.Guard(page, c.Handler(), "/websub/"), MaxHeaderBytes: 64 << 10,
-			ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+			ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+			WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		}
 		go s.Serve(l)
 		defer s.Close()

@@ -21,13 +21,15 @@ import (
 // clear error, reading goes on, and so does writing when there is room; and that what
 // was acknowledged is there after kill -9, and nothing else.
 func TestFullDisk(t *testing.T) {
-	if out, err := exec.Command("unshare", "-rm", "true").CombinedOutput(); err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "" {
+	out, err := exec.Command("unshare", "-rm", "true").CombinedOutput()
+	if err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "" {
 		t.Skipf("no disk can be mounted: %v %s", err, out)
 	}
 	// The service runs twice on a disk of 64 MiB that nobody else sees.
 	dir, address := t.TempDir(), freeAddress()
 	c := clitest.Process(t, "-listen", address, "-http", "", "-dir", dir+"/s")
-	c.Args = append([]string{"unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=64m none "$0" && "$@"; "$@"`, dir, c.Path}, c.Args[1:]...)
+	const onSmallDisk = `mount -t tmpfs -o size=64m none "$0" && "$@"; "$@"`
+	c.Args = append([]string{"unshare", "-rm", "sh", "-c", onSmallDisk, dir, c.Path}, c.Args[1:]...)
 	c.Path, _ = exec.LookPath("unshare")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	t.Cleanup(func() { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })
@@ -40,7 +42,8 @@ func TestFullDisk(t *testing.T) {
 		defer puts.CloseSend()
 		n++
 		item := discovered(fmt.Sprintf("http://h%d/%d", n%100, n))
-		item.GetDiscovered().Info.Metadata = map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("x", 10_000)}}}
+		long := &pb.StringList{Values: []string{strings.Repeat("x", 10_000)}}
+		item.GetDiscovered().Info.Metadata = map[string]*pb.StringList{"m": long}
 		puts.Send(item)
 		ack := must(puts.Recv())
 		if ack.Status == pb.AckMessage_OK {
@@ -76,7 +79,8 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	_, err = must(s.GetURLs(t.Context(), &pb.GetParams{})).Recv()
-	if _, failed := s.SetDelay(t.Context(), &pb.QueueDelayParams{}); status.Code(err) != codes.ResourceExhausted || status.Code(failed) != codes.ResourceExhausted {
+	_, failed := s.SetDelay(t.Context(), &pb.QueueDelayParams{})
+	if status.Code(err) != codes.ResourceExhausted || status.Code(failed) != codes.ResourceExhausted {
 		t.Fatal(err, failed)
 	}
 	reads()

@@ -80,11 +80,12 @@ put is on disk when it is acknowledged.
 	f.StringVar(&s.dir, "dir", "frontier", "`directory` of the state")
 	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate; with -tls-key, clients speak TLS")
 	f.StringVar(&s.key, "tls-key", "", "`file` of the certificate's key")
-	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; with ,shadow it only looks on", func(v string) error {
-		return learnFlag(v, s.learn)
-	})
+	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; "+
+		"with ,shadow it only looks on", func(v string) error { return learnFlag(v, s.learn) })
 	f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
-	f.StringVar(&s.from, "from", "", "with -export: `address` of a service that runs, whose URLs are written; if it speaks TLS, -tls-cert is its certificate")
+	f.StringVar(&s.from, "from", "",
+		"with -export: `address` of a service that runs, "+
+			"whose URLs are written; if it speaks TLS, -tls-cert is its certificate")
 	f.StringVar(&s.importOf, "import", "", "read the URLs of such a `file`, and end; - is standard input")
 	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return done, err
@@ -99,7 +100,8 @@ put is on disk when it is acknowledged.
 	}
 	for crawl, o := range s.learn {
 		if !(o.PerHour > 0) || math.IsInf(o.PerHour, 1) {
-			return false, cli.Usagef("-learn: crawl %q has %v fetches an hour; allowed is a finite number above 0", crawl, o.PerHour)
+			return false, cli.Usagef("-learn: crawl %q has %v fetches an hour; allowed is a finite number above 0",
+				crawl, o.PerHour)
 		}
 	}
 	return false, nil
@@ -180,13 +182,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if server, err = frontier.New(st, frontier.Options{Address: listen.Addr().String(), Log: log, Levels: levels, Learned: learned}); err != nil {
+	server, err = frontier.New(st, frontier.Options{
+		Address: listen.Addr().String(), Log: log, Levels: levels, Learned: learned,
+	})
+	if err != nil {
 		return err
 	}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(longestMessage), grpc.MaxConcurrentStreams(mostStreams),
 		grpc.KeepaliveParams(keepAlive),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveEnforcementPolicy(
+			keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true},
+		),
 	}
 	if set.cert != "" {
 		cert, err := tls.LoadX509KeyPair(set.cert, set.key)
@@ -195,7 +202,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		options = append(options, grpc.Creds(credentials.NewServerTLSFromCert(&cert)))
 	} else if host, _, _ := net.SplitHostPort(listen.Addr().String()); !net.ParseIP(host).IsLoopback() {
-		log.Warn("whoever reaches the address can read and change everything; -tls-cert and -tls-key encrypt it, and a firewall or proxy has to say who may", "listen", listen.Addr())
+		log.Warn("whoever reaches the address can read and change everything; "+
+			"-tls-cert and -tls-key encrypt it, and a firewall or proxy has to say who may",
+			"listen", listen.Addr())
 	}
 	g := grpc.NewServer(append(options, server.Interceptors()...)...)
 	pb.RegisterURLFrontierServer(g, server)
@@ -306,7 +315,8 @@ func (set *settings) advise(err error) error {
 	case !errors.Is(err, store.ErrInUse):
 		return err
 	case set.exportTo != "":
-		return fmt.Errorf("%w; to export from it, add -from and its -listen address: -export %s -from %s", err, set.exportTo, set.listen)
+		return fmt.Errorf("%w; to export from it, add -from and its -listen address: -export %s -from %s",
+			err, set.exportTo, set.listen)
 	case set.importOf != "":
 		return fmt.Errorf("%w; end it before -import, or have a client put the URLs (PutURLs)", err)
 	}

@@ -54,7 +54,9 @@ func freeAddress() string {
 	return l.Addr().String()
 }
 
-func dial(t *testing.T, address string, creds credentials.TransportCredentials, more ...grpc.DialOption) *grpc.ClientConn {
+func dial(
+	t *testing.T, address string, creds credentials.TransportCredentials, more ...grpc.DialOption,
+) *grpc.ClientConn {
 	conn := must(grpc.NewClient(address, append(more, grpc.WithTransportCredentials(creds))...))
 	t.Cleanup(func() { conn.Close() })
 	return conn
@@ -135,7 +137,8 @@ func TestKill(t *testing.T) {
 					return
 				}
 				wg.Go(func() {
-					for i := 0; puts.Send(discovered(fmt.Sprintf("http://host%d/%d/%d/%d", i%50, round, stream, i))) == nil; i++ {
+					url := func(i int) string { return fmt.Sprintf("http://host%d/%d/%d/%d", i%50, round, stream, i) }
+					for i := 0; puts.Send(discovered(url(i))) == nil; i++ {
 						time.Sleep(200 * time.Microsecond)
 					}
 				})
@@ -150,7 +153,8 @@ func TestKill(t *testing.T) {
 			wg.Go(func() {
 				for err := error(nil); err == nil; time.Sleep(10 * time.Millisecond) {
 					s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "host7", Time: 1 << 40})
-					gets, failed := s.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: 1 << 20, MaxQueues: 5, DelayRequestable: 100_000})
+					gets, failed := s.GetURLs(ctx,
+						&pb.GetParams{MaxUrlsPerQueue: 1 << 20, MaxQueues: 5, DelayRequestable: 100_000})
 					if failed != nil {
 						return
 					}
@@ -222,7 +226,8 @@ func TestKillLearned(t *testing.T) {
 						item := discovered(url)
 						info := item.GetDiscovered().Info
 						info.CrawlID = "L"
-						info.Metadata = map[string]*pb.StringList{"ephemera.items": {Values: []string{fmt.Sprint(time.Now().Unix())}}}
+						now := &pb.StringList{Values: []string{fmt.Sprint(time.Now().Unix())}}
+						info.Metadata = map[string]*pb.StringList{"ephemera.items": now}
 						item.Item = &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info}}
 						if stream.Send(item) != nil {
 							return
@@ -256,7 +261,8 @@ func TestKillLearned(t *testing.T) {
 	s, lost := launch(t, dir, learn...), 0
 	for url := range acked {
 		item, err := s.GetURLStatus(t.Context(), &pb.URLStatusRequest{Url: url, CrawlID: "L"})
-		if err != nil || !strings.Contains(fmt.Sprint(item.GetKnown().GetInfo().GetMetadata()["ephemera.why"]), "items per hour") {
+		why := item.GetKnown().GetInfo().GetMetadata()["ephemera.why"]
+		if err != nil || !strings.Contains(fmt.Sprint(why), "items per hour") {
 			lost++
 		}
 	}
@@ -309,9 +315,10 @@ func TestMoveBesideService(t *testing.T) {
 	if _, _, err := clitest.Call(t, run, "-export", "later", "-dir", dir); err != nil {
 		t.Fatal(err)
 	}
-	out, later := must(os.ReadFile("out")), must(os.ReadFile("later"))
-	if n := strings.Count(string(out), "\n"); n != 1000 || strings.ReplaceAll(string(out), " ", "") != strings.ReplaceAll(string(later), " ", "") {
-		t.Errorf("%d URLs are exported from the service, and %d after it", n, strings.Count(string(later), "\n"))
+	squeezed := func(path string) string { return strings.ReplaceAll(string(must(os.ReadFile(path))), " ", "") }
+	out, later := squeezed("out"), squeezed("later")
+	if n := strings.Count(out, "\n"); n != 1000 || out != later {
+		t.Errorf("%d URLs are exported from the service, and %d after it", n, strings.Count(later, "\n"))
 	}
 }
 
@@ -344,9 +351,11 @@ func TestTLS(t *testing.T) {
 	defer other.Close()
 	cert := other.TLS.Certificates[0]
 	t.Chdir(t.TempDir())
-	for name, der := range map[string][]byte{"CERTIFICATE": cert.Certificate[0], "PRIVATE KEY": must(x509.MarshalPKCS8PrivateKey(cert.PrivateKey))} {
+	write := func(name string, der []byte) {
 		os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: name, Bytes: der}), 0o600)
 	}
+	write("CERTIFICATE", cert.Certificate[0])
+	write("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(cert.PrivateKey)))
 	address, page := freeAddress(), freeAddress()
 	runHere(t, "-listen", address, "-http", page, "-dir", "s", "-tls-cert", "CERTIFICATE", "-tls-key", "PRIVATE KEY")
 	roots := x509.NewCertPool()
@@ -356,9 +365,13 @@ func TestTLS(t *testing.T) {
 	if _, _, err := clitest.Call(t, run, "-export", "-", "-from", address, "-tls-cert", "CERTIFICATE"); err != nil {
 		t.Error(err)
 	}
-	for path, want := range map[string]string{"/": "There is no URL yet", "/metrics": "frontier_sync_seconds", "/health": ""} {
-		if status, body := fetch(page, path); status != 200 || !strings.Contains(body, want) {
-			t.Errorf("%s: %d %s", path, status, body)
+	for _, tt := range []struct{ path, want string }{
+		{"/", "There is no URL yet"},
+		{"/metrics", "frontier_sync_seconds"},
+		{"/health", ""},
+	} {
+		if status, body := fetch(page, tt.path); status != 200 || !strings.Contains(body, tt.want) {
+			t.Errorf("%s: %d %s; want 200 and %q", tt.path, status, body, tt.want)
 		}
 	}
 }
@@ -422,10 +435,11 @@ func TestClientsThatStall(t *testing.T) {
 	// Killed ones: the connection is reset in the middle of both.
 	for round := range 20 {
 		var wire net.Conn
-		c := dial(t, s.address, insecure.NewCredentials(), grpc.WithContextDialer(func(_ context.Context, a string) (conn net.Conn, err error) {
+		connect := func(_ context.Context, a string) (conn net.Conn, err error) {
 			wire, err = net.Dial("tcp", a)
 			return wire, err
-		}))
+		}
+		c := dial(t, s.address, insecure.NewCredentials(), grpc.WithContextDialer(connect))
 		doomed := pb.NewURLFrontierClient(c)
 		doomed.GetURLs(t.Context(), &pb.GetParams{MaxQueues: 100})
 		puts, err := doomed.PutURLs(t.Context())
@@ -474,7 +488,7 @@ func TestSilentClient(t *testing.T) {
 	runHere(t, "-listen", address, "-http", "", "-dir", t.TempDir())
 	var silent atomic.Bool
 	ended := make(chan bool, 1)
-	client := pb.NewURLFrontierClient(dial(t, address, insecure.NewCredentials(), grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+	connect := func(context.Context, string) (net.Conn, error) {
 		server, err := net.Dial("tcp", address)
 		here, there := net.Pipe()
 		pass := func(to io.Writer, from io.Reader) {
@@ -493,7 +507,8 @@ func TestSilentClient(t *testing.T) {
 			}()
 		}
 		return here, err
-	})))
+	}
+	client := pb.NewURLFrontierClient(dial(t, address, insecure.NewCredentials(), grpc.WithContextDialer(connect)))
 	puts := must(client.PutURLs(t.Context(), grpc.WaitForReady(true)))
 	puts.Send(item("c", 1))
 	must(puts.Recv())
@@ -518,7 +533,8 @@ func TestJava(t *testing.T) {
 		t.Skip("Java's client is not tested: ", err)
 	}
 	_, port, _ := net.SplitHostPort(launch(t, t.TempDir()).address)
-	c := exec.Command("mvn", "-q", "-B", "-f", "java/pom.xml", "-Dout="+t.TempDir(), "-DargLine=-Dfrontier.port="+port, "test")
+	c := exec.Command("mvn", "-q", "-B", "-f", "java/pom.xml",
+		"-Dout="+t.TempDir(), "-DargLine=-Dfrontier.port="+port, "test")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -610,7 +626,8 @@ func TestMeasure(t *testing.T) {
 			ms = append(ms, time.Since(began).Seconds()*1000)
 		}
 		slices.Sort(ms)
-		fmt.Printf("1e6 queues, 100 due: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, at most %.1f ms, %s\n", ms[500], ms[900], ms[990], ms[999], s.memory())
+		fmt.Printf("1e6 queues, 100 due: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, at most %.1f ms, %s\n",
+			ms[500], ms[900], ms[990], ms[999], s.memory())
 	})
 	t.Run("urls", func(t *testing.T) {
 		dir := t.TempDir()

@@ -46,20 +46,36 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		longest      time.Duration
 		columns      = env.PublishedColumns
 	)
-	f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour (default as many as are made now, by -now, or as every source every 4h needs)")
-	f.DurationVar(&period, "every", 0, "`time`, such as 30m: as many crawls as it takes to crawl every source once in that time, in place of -crawls-per-hour")
-	f.StringVar(&now, "now", "", "`schedule` that is used now: freshrss, which is every source every 60 minutes and also what Miniflux does by default, miniflux with its entry frequency, commafeed, nutch or stormcrawler, or one of the last four with -relative behind it, with as many crawls as it makes of itself unless a number is given; or a file of the crawls that were made, with the columns source and crawled (default every source in turn)")
-	f.StringVar(&feedback, "feedback", feedback, "`when` the utility of an item becomes known: late:48h is 48 hours after it was published; now is when it is crawled; with never each item counts 1")
-	f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; a crawl misses older ones. 0 stands for all new ones, and for the last 20 at the first crawl")
-	f.DurationVar(&longest, "longest", 0, "`time` that passes at most between two crawls of a source, but with rules of software (default a week, or the time of eight rounds if that is longer)")
-	f.Func("columns", "`names` of the columns of LOG where they are others than source, published and utility: source=feed,published=date,utility=votes", func(text string) error { return name(&columns, text) })
-	f.Func("from", "`date` from which items are looked at; what was published before is shown by first crawls (default the first item that is not far from the rest)", func(text string) error { return date(&q.First, text) })
-	f.Func("to", "`date` until which items are looked at (default the last item that is not far from the rest)", func(text string) error { return date(&q.Last, text) })
+	f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour "+
+		"(default as many as are made now, by -now, or as every source every 4h needs)")
+	f.DurationVar(&period, "every", 0, "`time`, such as 30m: as many crawls as it takes "+
+		"to crawl every source once in that time, in place of -crawls-per-hour")
+	f.StringVar(&now, "now", "", "`schedule` that is used now: "+
+		"freshrss, which is every source every 60 minutes and also what Miniflux does by default, "+
+		"miniflux with its entry frequency, commafeed, nutch or stormcrawler, "+
+		"or one of the last four with -relative behind it, "+
+		"with as many crawls as it makes of itself unless a number is given; "+
+		"or a file of the crawls that were made, with the columns source and crawled "+
+		"(default every source in turn)")
+	f.StringVar(&feedback, "feedback", feedback, "`when` the utility of an item becomes known: "+
+		"late:48h is 48 hours after it was published; now is when it is crawled; with never each item counts 1")
+	f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; a crawl misses older ones. "+
+		"0 stands for all new ones, and for the last 20 at the first crawl")
+	f.DurationVar(&longest, "longest", 0, "`time` that passes at most between two crawls of a source, "+
+		"but with rules of software (default a week, or the time of eight rounds if that is longer)")
+	f.Func("columns", "`names` of the columns of LOG where they are others than source, published and utility: "+
+		"source=feed,published=date,utility=votes", func(text string) error { return name(&columns, text) })
+	f.Func("from", "`date` from which items are looked at; what was published before is shown by first crawls "+
+		"(default the first item that is not far from the rest)",
+		func(text string) error { return date(&q.First, text) })
+	f.Func("to", "`date` until which items are looked at (default the last item that is not far from the rest)",
+		func(text string) error { return date(&q.Last, text) })
 	f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
 	f.Uint64Var(&q.Seed, "seed", 1, "`seed` of the learner's draws")
 	f.Count(&q.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
 	comparison.DefineFormat(f, &format)
-	f.StringVar(&out, "out", "", "`directory` of the page, the timetable and the state of the learner (default results/replay-LOG)")
+	f.StringVar(&out, "out", "", "`directory` of the page, the timetable and the state of the learner "+
+		"(default results/replay-LOG)")
 	operands, done, err := f.ParseAll(args, 1, stdout)
 	if done || err != nil {
 		return err
@@ -100,7 +116,8 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	default:
 		err = q.ReadCrawls(ctx, now)
 		if errors.Is(err, fs.ErrNotExist) {
-			return cli.Usagef("-now is %q; allowed are %s, or a file with the columns source and crawled", now, strings.Join(replay.Rules, ", "))
+			return cli.Usagef("-now is %q; allowed are %s, or a file with the columns source and crawled",
+				now, strings.Join(replay.Rules, ", "))
 		}
 		if err != nil {
 			return fmt.Errorf("-now: %w", err)

@@ -18,7 +18,9 @@ func TestMain(m *testing.M) { clitest.Main(m, main) }
 // written returns the path of a small log without utilities.
 func written(t *testing.T) string {
 	t.Helper()
-	return clitest.Log(t, "source,published_unix", 3000, func(k int) string { return fmt.Sprintf("%c,%d", 'a'+k%7*(k%3)%9, k*700) })
+	return clitest.Log(t, "source,published_unix", 3000, func(k int) string {
+		return fmt.Sprintf("%c,%d", 'a'+k%7*(k%3)%9, k*700)
+	})
 }
 
 // A log alone is enough; the page, the timetable and the figures are written,
@@ -40,7 +42,9 @@ func TestReplay(t *testing.T) {
 		Instance string
 		Results  []struct{ Policy string }
 	}
-	if err := json.Unmarshal(kept, &got); err != nil || got.Instance != "posts" || got.Results[0].Policy != "now" || got.Results[1].Policy != "learning" {
+	err = json.Unmarshal(kept, &got)
+	if err != nil || got.Instance != "posts" ||
+		got.Results[0].Policy != "now" || got.Results[1].Policy != "learning" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	table, err := os.ReadFile(filepath.Join(dir, "timetable.csv"))

@@ -24,13 +24,20 @@ With -out a run that is done is kept, and the same command runs what is missing.
 
 // Run is the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c := comparison.New("bench", about, "`directory` that is made for the runs and their results; with -preset papers for the drawn figures (default "+picturesDir+")")
+	c := comparison.New("bench", about, "`directory` that is made for the runs and their results; "+
+		"with -preset papers for the drawn figures (default "+picturesDir+")")
 	var preset, policies string
 	f := c.Flags
-	cli.Choice(f, &preset, "preset", "", "`name` of a fixed comparison: papers measures every figure that the papers print, judges it, and draws the figures of TCNS into -out", "papers")
-	f.StringVar(&policies, "policies", "", "`names` to compare, separated by commas; by default all that apply. learning and learned stand for the learner of -algorithm; another learner goes by its name, and what train learned with -out DIR by file:DIR")
+	cli.Choice(f, &preset, "preset", "",
+		"`name` of a fixed comparison: papers measures every figure that the papers print, "+
+			"judges it, and draws the figures of TCNS into -out", "papers")
+	f.StringVar(&policies, "policies", "",
+		"`names` to compare, separated by commas; by default all that apply. "+
+			"learning and learned stand for the learner of -algorithm; another learner goes by its name, "+
+			"and what train learned with -out DIR by file:DIR")
 	var drawn instances
-	f.Func("random", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance, those of the numbers from -seed on; the family is lognormal, or FAMILY:N,M,count", drawn.set)
+	f.Func("random", "`N,M,count`: compare on that many instances of N sources and budget M, instead of -instance, "+
+		"those of the numbers from -seed on; the family is lognormal, or FAMILY:N,M,count", drawn.set)
 	f.Count(&c.Seeds, "seeds", 20, 1, "`count` of seeds; with -preset papers 200 unless given")
 	if done, err := c.Parse(args, stdout); done || err != nil {
 		return err
@@ -96,7 +103,9 @@ const picturesDir = "results/papers"
 // reproduce runs -preset papers: it draws the figures, then measures and judges
 // what the papers print. With -out it keeps what each seed gave.
 func reproduce(ctx context.Context, c *comparison.Comparison, clear func(), stdout, stderr io.Writer) error {
-	if err := c.Flags.Only("-preset papers has its own worlds and policies", "preset", "seeds", "seed", "steps", "workers", "out", "shard", "format"); err != nil {
+	err := c.Flags.Only("-preset papers has its own worlds and policies",
+		"preset", "seeds", "seed", "steps", "workers", "out", "shard", "format")
+	if err != nil {
 		return err
 	}
 	o := papers.Options{Seeds: c.Seeds, Seed: c.Run.Seed, Steps: c.Run.Steps, Batch: c.Batch}

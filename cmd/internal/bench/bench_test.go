@@ -49,15 +49,21 @@ func report(t *testing.T, args ...string) (r result.Report, policies []string, b
 
 func TestJSON(t *testing.T) {
 	r, policies, byName := report(t, "-steps", "500", "-seeds", "6")
-	if r.Steps != 500 || r.Seeds != 6 || r.Seed != 1 || r.Instance != "paper" || r.Algorithm != "paper" || r.Knowledge != "model" || r.Bound == nil {
+	if r.Steps != 500 || r.Seeds != 6 || r.Seed != 1 || r.Instance != "paper" ||
+		r.Algorithm != "paper" || r.Knowledge != "model" || r.Bound == nil {
 		t.Errorf("ran %+v", r)
 	}
-	for _, name := range []string{"learning", "learned", "whittle", "optimum", "lagrangian", "relaxed", "greedy", "myopic", "static-even", "round-robin", "best-source"} {
+	for _, name := range []string{
+		"learning", "learned", "whittle", "optimum", "lagrangian", "relaxed", "greedy", "myopic",
+		"static-even", "round-robin", "best-source",
+	} {
 		row, ok := byName[name]
 		switch {
 		case !ok:
 			t.Errorf("%s is missing from %v", name, policies)
-		case (row.Lo != nil) != strings.HasPrefix(name, "learn") || row.Diff == nil || row.Worst == nil || !(row.Crawls > 0) || !(*row.OfWhittle > 0) || !(*row.OfBound > 0):
+		case (row.Lo != nil) != strings.HasPrefix(name, "learn") || row.Diff == nil ||
+			row.Worst == nil || !(row.Crawls > 0) || !(*row.OfWhittle > 0) ||
+			!(*row.OfBound > 0):
 			t.Errorf("%+v", row)
 		case row.Lo != nil && !(*row.Lo <= row.Reward*(1+1e-12) && row.Reward <= *row.Hi*(1+1e-12)):
 			t.Errorf("%s: %v is not between %v and %v", name, row.Reward, *row.Lo, *row.Hi)
@@ -79,7 +85,8 @@ func TestPolicies(t *testing.T) {
 // A setting acts on every compared policy that has it.
 func TestSettings(t *testing.T) {
 	learned := func(kappa string) (float64, float64) {
-		_, _, byName := report(t, "-steps", "300", "-seeds", "1", "-policies", "learned,paper,whittle", "-set", "kappa="+kappa)
+		_, _, byName := report(t, "-steps", "300", "-seeds", "1",
+			"-policies", "learned,paper,whittle", "-set", "kappa="+kappa)
 		return byName["learning"].Reward, byName["paper/learning"].Reward
 	}
 	default1, paper1 := learned("0.5")
@@ -92,33 +99,44 @@ func TestSettings(t *testing.T) {
 // What train has learned is a policy like others.
 func TestSavedPolicy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	if out, err := exec.Command("go", "run", "ephemera/cmd/train", "-steps", "500", "-out", dir).CombinedOutput(); err != nil {
+	out, err := exec.Command("go", "run", "ephemera/cmd/train", "-steps", "500", "-out", dir).CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	_, _, byName := report(t, "-steps", "500", "-seeds", "1", "-policies", "learned,whittle,file:"+dir, "-knowledge", "online")
+	_, _, byName := report(t, "-steps", "500", "-seeds", "1",
+		"-policies", "learned,whittle,file:"+dir, "-knowledge", "online")
 	if got, want := byName["file:"+dir].Reward, byName["learned"].Reward; got != want || got == 0 {
 		t.Errorf("what was learned there earns %v; here %v", got, want)
 	}
-	if _, _, err := bench(t, "-instance", "lognormal:9", "-steps", "9", "-seeds", "1", "-policies", "file:"+dir, "-knowledge", "online"); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "sources") {
+	_, _, err = bench(t, "-instance", "lognormal:9", "-steps", "9", "-seeds", "1",
+		"-policies", "file:"+dir, "-knowledge", "online")
+	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "sources") {
 		t.Errorf("on other sources: %v", err)
 	}
-	if _, _, err := bench(t, "-policies", "file:"+t.TempDir()); cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "state.json") {
+	_, _, err = bench(t, "-policies", "file:"+t.TempDir())
+	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "state.json") {
 		t.Errorf("where nothing is: %v", err)
 	}
 }
 
 func TestRandom(t *testing.T) {
-	r, _, byName := report(t, "-random", "6,2,3", "-steps", "300", "-seeds", "2", "-policies", "whittle,greedy,round-robin")
+	drawn := func(args string) (result.Report, []string, map[string]result.Row) {
+		return report(t, strings.Fields("-random "+args)...)
+	}
+	r, _, byName := drawn("6,2,3 -steps 300 -seeds 2 -policies whittle,greedy,round-robin")
 	if !strings.Contains(r.Instance, "lognormal/6/1") || !strings.Contains(r.Instance, "2 more") || r.Budget != 2 {
 		t.Errorf("instance %q, budget %v", r.Instance, r.Budget)
 	}
-	if robin := byName["round-robin"]; *byName["whittle"].OfWhittle != 1 || !(*robin.Worst > 0 && *robin.Worst <= *robin.OfWhittle) {
+	robin := byName["round-robin"]
+	if *byName["whittle"].OfWhittle != 1 || !(*robin.Worst > 0 && *robin.Worst <= *robin.OfWhittle) {
 		t.Errorf("shares of Whittle: %+v", byName)
 	}
-	if other, _, _ := report(t, "-seed", "9001", "-random", "6,2,3", "-steps", "300", "-seeds", "2", "-policies", "whittle"); !strings.HasPrefix(other.Instance, "lognormal/6/9001 and 2 more") || *other.Bound == *r.Bound {
+	other, _, _ := drawn("6,2,3 -seed 9001 -steps 300 -seeds 2 -policies whittle")
+	if !strings.HasPrefix(other.Instance, "lognormal/6/9001 and 2 more") || *other.Bound == *r.Bound {
 		t.Errorf("with another -seed: instance %q, bound %v and before %v", other.Instance, *other.Bound, *r.Bound)
 	}
-	if r, _, _ := report(t, "-random", "wide:5,1,2", "-steps", "100", "-seeds", "1", "-policies", "whittle"); !strings.HasPrefix(r.Instance, "wide/5/1") {
+	r, _, _ = drawn("wide:5,1,2 -steps 100 -seeds 1 -policies whittle")
+	if !strings.HasPrefix(r.Instance, "wide/5/1") {
 		t.Errorf("instance is %q", r.Instance)
 	}
 }
@@ -159,7 +177,8 @@ func TestShards(t *testing.T) {
 	}
 	for k, shard := range []string{"1/2", "0/2"} {
 		got, log, err := bench(t, append(args, "-out", parts, "-shard", shard)...)
-		if err != nil || (k == 0) != (got == "") || k == 1 && got != want || k == 0 && !strings.Contains(log, "shard 1/2 is done") {
+		if err != nil || (k == 0) != (got == "") || k == 1 && got != want ||
+			k == 0 && !strings.Contains(log, "shard 1/2 is done") {
 			t.Errorf("shard %s: %v, printed %q, %q", shard, err, got, log)
 		}
 	}
@@ -183,7 +202,8 @@ func TestBadInput(t *testing.T) {
 	refuse("-workers 0", cli.Usage, "workers", "0")
 	refuse("-policies magic", cli.Usage, "magic", "whittle", "learned")
 	refuse("-policies nutch -knowledge model", cli.Usage, "nutch", "model", "items", "knowledge online")
-	refuse("-policies stochastic -knowledge model", cli.Usage, "stochastic", "paper", "true state", "knowledge observed")
+	refuse("-policies stochastic -knowledge model", cli.Usage,
+		"stochastic", "paper", "true state", "knowledge observed")
 	refuse("-policies optimum -instance lognormal:20", cli.Usage, "optimum", "at most 4 sources, not 20")
 	refuse("-policies optimum -world poisson", cli.Usage, "optimum", "mean dynamics")
 	refuse("-policies whittle,greedy -set kappa=2", cli.Usage, "kappa", "none")
@@ -219,7 +239,8 @@ func TestPresetPapers(t *testing.T) {
 	}
 	figures := clitest.Files(t, dir)
 	if len(figures) != 4*3+5 {
-		t.Errorf("%d files are written; want four figures as SVG, PNG and PDF, two seeds, command, results and their table", len(figures))
+		t.Errorf("%d files are written; want four figures as SVG, PNG and PDF, "+
+			"two seeds, command, results and their table", len(figures))
 	}
 	if figures["papers.json"] != one {
 		t.Error("papers.json is not what is printed as JSON")
@@ -242,7 +263,8 @@ func TestUnbuiltPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out, "optimum is left out: ") || strings.Contains(out, "\n optimum ") || !strings.Contains(out, "\n whittle ") {
+	if !strings.Contains(out, "optimum is left out: ") || strings.Contains(out, "\n optimum ") ||
+		!strings.Contains(out, "\n whittle ") {
 		t.Errorf("printed\n%s", out)
 	}
 	if _, _, err := bench(t, append(args, "-policies", "whittle,optimum")...); cli.Status(err) != cli.Failure {
@@ -254,7 +276,8 @@ func TestUnbuiltPolicies(t *testing.T) {
 // and nothing is left of the files that were being written.
 func TestKilledAndResumed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	args := []string{"-steps", "200", "-seeds", "2", "-policies", "learned,whittle", "-knowledge", "online", "-out", dir}
+	args := []string{"-steps", "200", "-seeds", "2",
+		"-policies", "learned,whittle", "-knowledge", "online", "-out", dir}
 	if _, _, err := bench(t, args...); err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +291,11 @@ func TestKilledAndResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{second, filepath.Join(dir, "result.json"), filepath.Join(dir, "runs", runs["whittle"][0]+".json")} {
+	for _, path := range []string{
+		second,
+		filepath.Join(dir, "result.json"),
+		filepath.Join(dir, "runs", runs["whittle"][0]+".json"),
+	} {
 		hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-4711")
 		if err := os.WriteFile(hidden, []byte("{"), 0o600); err != nil {
 			t.Fatal(err)

@@ -52,23 +52,33 @@ func TestFlags(t *testing.T) {
 		f := NewFlags("x", "X does something.")
 		n := f.Int("n", 3, "`count` of things")
 		operands, done, err := f.ParseAll(strings.Fields(x.args), 2, nil)
-		if done || Status(err) != x.status || *n != x.n || strings.Join(operands, " ") != x.operands || f.IsSet("n") != (x.n == 5) {
+		if done || Status(err) != x.status || *n != x.n || strings.Join(operands, " ") != x.operands ||
+			f.IsSet("n") != (x.n == 5) {
 			t.Errorf("%s: n %d, operands %q, done %v, %v", x.args, *n, operands, done, err)
 		}
 	}
 	f := NewFlags("x", "X does something.")
 	f.Int("n", 3, "`count` of things")
 	var b bytes.Buffer
-	if _, done, err := f.ParseAll([]string{"-h"}, 0, &b); !done || err != nil || b.String() != "X does something.\n\n  -n count\n    \tcount of things (default 3)\n" {
+	_, done, err := f.ParseAll([]string{"-h"}, 0, &b)
+	want := "X does something.\n\n  -n count\n    \tcount of things (default 3)\n"
+	if !done || err != nil || b.String() != want {
 		t.Errorf("done %v, %v\n%s", done, err, &b)
 	}
 }
 
 // What is done and what is left stands with words.
 func TestProgressLine(t *testing.T) {
-	for done, want := range map[int]string{0: "0 of 20 runs, 12s", 3: "3 of 20 runs, 12s, about 1m8s left", 20: "20 of 20 runs, 12s, about 0s left"} {
-		if got := progressLine(done, 20, "runs", 12*time.Second); got != want {
-			t.Errorf("%q, want %q", got, want)
+	for _, tt := range []struct {
+		done int
+		want string
+	}{
+		{0, "0 of 20 runs, 12s"},
+		{3, "3 of 20 runs, 12s, about 1m8s left"},
+		{20, "20 of 20 runs, 12s, about 0s left"},
+	} {
+		if got := progressLine(tt.done, 20, "runs", 12*time.Second); got != tt.want {
+			t.Errorf("%d done: %q, want %q", tt.done, got, tt.want)
 		}
 	}
 }

@@ -56,18 +56,30 @@ func New(name, about, out string) *Comparison {
 	f := cli.NewFlags(name, about)
 	c := &Comparison{Flags: f, Run: experiments.NewRun(), Seeds: 1, settings: map[string]any{}}
 	for _, x := range []struct{ name, key, usage string }{
-		{"instance", "instance.name", "`name`: paper (Table I, the default), a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file"},
-		{"law", "instance.law", "`law` of interest by age of all sources: " + env.LawsAllowed("or") + "; default their own"},
-		{"objective", "instance.objective", "`aim` in place of the sources' laws of interest: " + env.ObjectivesAllowed + "; an epoch counts as an hour"},
-		{"believe", "instance.believe", "`instance` of the same sources: all policies but whittle, the reference, are given its parameters in place of the true ones"},
-		{"budget", "instance.budget", "`units` that the crawls of one epoch may cost together; by default the instance's own (1 for paper, the families and recordings)"},
-		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); default mean where knowledge is model, poisson otherwise"},
-		{"marks", "world.marks", "`law` of the items' initial interest in world poisson: constant, per-item (exponential) or per-epoch (exponential, one draw per source and epoch)"},
-		{"trace", "world.trace", "`file` of a recording, which takes the place of an instance: CSV with the columns source, published and, if items differ in worth, utility; it may be compressed by gzip, or a pipe"},
+		{"instance", "instance.name", "`name`: paper (Table I, the default), " +
+			"a family such as lognormal:N[:SEED], wide:N, mixed:N or drift:N, or the path of a .toml file"},
+		{"law", "instance.law", "`law` of interest by age of all sources: " +
+			env.LawsAllowed("or") + "; default their own"},
+		{"objective", "instance.objective", "`aim` in place of the sources' laws of interest: " +
+			env.ObjectivesAllowed + "; an epoch counts as an hour"},
+		{"believe", "instance.believe", "`instance` of the same sources: all policies but whittle, the reference, " +
+			"are given its parameters in place of the true ones"},
+		{"budget", "instance.budget", "`units` that the crawls of one epoch may cost together; " +
+			"by default the instance's own (1 for paper, the families and recordings)"},
+		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); " +
+			"default mean where knowledge is model, poisson otherwise"},
+		{"marks", "world.marks", "`law` of the items' initial interest in world poisson: constant, " +
+			"per-item (exponential) or per-epoch (exponential, one draw per source and epoch)"},
+		{"trace", "world.trace", "`file` of a recording, which takes the place of an instance: " +
+			"CSV with the columns source, published and, if items differ in worth, utility; " +
+			"it may be compressed by gzip, or a pipe"},
 		{"epoch", "world.epoch", "`length` of an epoch of -trace, such as 30m or 1h"},
-		{"decay", "world.decay", "`rate` per hour at which the interest of -trace decays; with knowledge online the learner estimates it"},
+		{"decay", "world.decay", "`rate` per hour at which the interest of -trace decays; " +
+			"with knowledge online the learner estimates it"},
 		{"split", "world.split", "`share` of the time of -trace on which the model is fitted; the rest is measured"},
-		{"feedback", "world.feedback", "`when` the utility of an item of -trace becomes known to learners: late:48h (the default) is 48 hours after it was published; now (the default with knowledge observed) is when it is crawled; with never each item counts 1"},
+		{"feedback", "world.feedback", "`when` the utility of an item of -trace becomes known to learners: " +
+			"late:48h (the default) is 48 hours after it was published; " +
+			"now (the default with knowledge observed) is when it is crawled; with never each item counts 1"},
 		{"steps", "steps", "`epochs` of every run; with -trace all of the measured part unless fewer are asked for"},
 	} {
 		if v := c.Run.Value(x.key); v != "" && v != 0. {
@@ -80,9 +92,13 @@ func New(name, about, out string) *Comparison {
 	for _, x := range experiments.Learners() {
 		learners = append(learners, x.Name+" ("+x.About+")")
 	}
-	f.StringVar(&c.algorithm, "algorithm", "", "`name` of the learner: "+strings.Join(learners, ", ")+"; by default the first that works with the level of knowledge")
-	cli.Choice(f, &c.knowledge, "knowledge", "", "`level`: model (parameters known), observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first", env.LevelModel, env.LevelObserved, env.LevelOnline)
-	f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
+	f.StringVar(&c.algorithm, "algorithm", "", "`name` of the learner: "+strings.Join(learners, ", ")+
+		"; by default the first that works with the level of knowledge")
+	cli.Choice(f, &c.knowledge, "knowledge", "", "`level`: model (parameters known), "+
+		"observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first",
+		env.LevelModel, env.LevelObserved, env.LevelOnline)
+	f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; "+
+		"docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || key == "" {
 			return fmt.Errorf("%q is not of the form key=value", text)
@@ -198,7 +214,8 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 	for key := range c.settings {
 		if !slices.Contains(has, key) {
 			slices.Sort(has)
-			return nil, cli.Usagef("none of the compared policies has the setting %q; allowed are %s", key, strings.Join(slices.Compact(has), ", "))
+			return nil, cli.Usagef("none of the compared policies has the setting %q; allowed are %s",
+				key, strings.Join(slices.Compact(has), ", "))
 		}
 	}
 	return chosen, nil
@@ -207,7 +224,9 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 // Perform runs what is missing, and returns what the contenders bring, and its report,
 // which says why others are left out. A contender that fails in one run is left out in
 // all: means are over the same runs. It returns nothing while other shards have runs left.
-func (c *Comparison) Perform(ctx context.Context, contenders []Contender, stderr io.Writer) (done []experiments.Contender, rep *result.Report, err error) {
+func (c *Comparison) Perform(
+	ctx context.Context, contenders []Contender, stderr io.Writer,
+) (done []experiments.Contender, rep *result.Report, err error) {
 	var jobs []*experiments.Job
 	for _, x := range contenders {
 		for _, j := range x.Jobs {
@@ -293,7 +312,8 @@ func WrongSetting(err error) error {
 // DefineBatch adds the flags that say how runs are performed.
 func DefineBatch(f *cli.Flags, b *experiments.Batch) {
 	f.Count(&b.Workers, "workers", cli.Cores, 1, "`count` of runs at once; the results do not depend on it")
-	f.Func("shard", "`I/N`: with -out, perform only every N-th run, beginning with number I, which is 0 to N-1", func(text string) (err error) {
+	const shard = "`I/N`: with -out, perform only every N-th run, beginning with number I, which is 0 to N-1"
+	f.Func("shard", shard, func(text string) (err error) {
 		b.Shard, err = experiments.ParseShard(text)
 		return err
 	})
@@ -306,5 +326,6 @@ func SayShard(stderr io.Writer, name string, s experiments.Shard) {
 
 // DefineFormat adds the flag for how a command prints.
 func DefineFormat(f *cli.Flags, to *result.Format) {
-	cli.Choice(f, to, "format", result.Text, "`form` of the results on stdout: table, markdown, csv or json", result.Text, result.Markdown, result.CSV, result.JSON)
+	cli.Choice(f, to, "format", result.Text, "`form` of the results on stdout: table, markdown, csv or json",
+		result.Text, result.Markdown, result.CSV, result.JSON)
 }

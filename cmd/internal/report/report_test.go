@@ -17,7 +17,12 @@ import (
 // ran runs a small sweep into dir.
 func ran(t *testing.T, dir string) {
 	t.Helper()
-	c, err := sweep.Load(context.Background(), "small.toml", []byte("question = \"Does it draw?\"\nseeds = 5\nsteps = 100\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"), nil)
+	c, err := sweep.Load(context.Background(), "small.toml", []byte(`question = "Does it draw?"
+seeds = 5
+steps = 100
+learner.algorithm = "paper"
+learner.kappa = [0.1, 2]
+`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +41,13 @@ func TestReport(t *testing.T) {
 	if err != nil || len(records) != 10 {
 		t.Fatalf("records %q, %v", records, err)
 	}
-	for name, text := range map[string]string{records[0]: "{", filepath.Join(dir, "notes.txt"): "mine"} {
+	write := func(name, text string) {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
+	write(records[0], "{")
+	write(filepath.Join(dir, "notes.txt"), "mine")
 	var out, log bytes.Buffer
 	err = Run(context.Background(), []string{whole, spoilt}, &out, &log)
 	if err == nil || !strings.Contains(err.Error(), records[0]) || cli.Status(err) != cli.Failure {
@@ -50,7 +57,9 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("wrote %s and %d plots in %s\n", filepath.Join(whole, "report.html"), len(plots), filepath.Join(whole, "plots")); log.String() != want {
+	want := fmt.Sprintf("wrote %s and %d plots in %s\n",
+		filepath.Join(whole, "report.html"), len(plots), filepath.Join(whole, "plots"))
+	if log.String() != want {
 		t.Errorf("stderr %q; want %q", &log, want)
 	}
 }
@@ -67,7 +76,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{dir}, "holds no results", cli.Failure},
 	} {
 		var out, log bytes.Buffer
-		if err := Run(context.Background(), c.args, &out, &log); err == nil || !strings.Contains(err.Error(), c.say) || cli.Status(err) != c.status {
+		err := Run(context.Background(), c.args, &out, &log)
+		if err == nil || !strings.Contains(err.Error(), c.say) || cli.Status(err) != c.status {
 			t.Errorf("%q: %v", c.args, err)
 		}
 	}

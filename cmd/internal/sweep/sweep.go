@@ -30,7 +30,8 @@ them. Called again, it runs what is missing.
   sweep [flags] [CONFIG]        CONFIG is a .toml file or one of these, by default kappa:
                                 `+strings.Join(configs.Names(), ", "))
 	f.BoolVar(&list, "list", false, "print the names of the cells, and run nothing")
-	f.Func("set", "`key=value` that takes the place of a key of the configuration; a list, such as learner.kappa=[1,2], makes a grid; may be repeated", func(text string) error {
+	f.Func("set", "`key=value` that takes the place of a key of the configuration; "+
+		"a list, such as learner.kappa=[1,2], makes a grid; may be repeated", func(text string) error {
 		set = append(set, text)
 		return nil
 	})
@@ -58,7 +59,8 @@ them. Called again, it runs what is missing.
 		for _, cell := range cfg.Cells {
 			fmt.Fprintln(stdout, plain.Text(cell.ID))
 		}
-		_, err := fmt.Fprintf(stdout, "\n%s: %d cells × %d seeds = %d runs\n", cfg.Name, len(cfg.Cells), cfg.Seeds, len(cfg.Cells)*cfg.Seeds)
+		_, err := fmt.Fprintf(stdout, "\n%s: %d cells × %d seeds = %d runs\n",
+			cfg.Name, len(cfg.Cells), cfg.Seeds, len(cfg.Cells)*cfg.Seeds)
 		return err
 	}
 	if b.ReadOnly {
@@ -79,11 +81,13 @@ them. Called again, it runs what is missing.
 		return cli.GoOn(err, b.Dir)
 	}
 	if !s.Final {
-		fmt.Fprintf(stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n", cfg.Name, b.Shard.Index, b.Shard.Count, s.Missing, s.Missing+s.Runs)
+		fmt.Fprintf(stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n",
+			cfg.Name, b.Shard.Index, b.Shard.Count, s.Missing, s.Missing+s.Runs)
 	} else if err := result.Print(stdout, s, format); err != nil {
 		return err
 	} else {
-		fmt.Fprintf(stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n", s.Ran, s.Runs-s.Ran, b.Dir, cli.Quote(b.Dir))
+		fmt.Fprintf(stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n",
+			s.Ran, s.Runs-s.Ran, b.Dir, cli.Quote(b.Dir))
 	}
 	switch {
 	case len(s.Failures) > 0:

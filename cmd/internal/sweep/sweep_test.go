@@ -12,7 +12,12 @@ import (
 	"ephemera/cmd/internal/clitest"
 )
 
-const small = "question = \"Does it run?\"\nseeds = 6\nsteps = 200\nlearner.algorithm = \"paper\"\nlearner.kappa = [0.1, 2]\n"
+const small = `question = "Does it run?"
+seeds = 6
+steps = 200
+learner.algorithm = "paper"
+learner.kappa = [0.1, 2]
+`
 
 func config(t *testing.T, name, text string) string {
 	t.Helper()
@@ -36,7 +41,8 @@ func must(t *testing.T, say string, args ...string) (stdout string) {
 func TestSweep(t *testing.T) {
 	file, dir := config(t, "small.toml", small), t.TempDir()
 	// Flags may stand behind the configuration.
-	if out := must(t, "12 runs now, 0 before", file, "-out", dir, "-set", "learner.gamma=0.1"); !strings.Contains(out, "kappa/0.1") {
+	out := must(t, "12 runs now, 0 before", file, "-out", dir, "-set", "learner.gamma=0.1")
+	if !strings.Contains(out, "kappa/0.1") {
 		t.Errorf("stdout\n%s", out)
 	}
 	summary, err := os.ReadFile(filepath.Join(dir, "summary.json"))
@@ -44,13 +50,19 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%v; summary.json\n%s", err, summary)
 	}
 	// Again: nothing is left to run.
-	for format, check := range map[string]func(string) error{
-		"json": func(s string) error { return json.Unmarshal([]byte(s), &struct{}{}) },
-		"csv":  func(s string) error { _, err := csv.NewReader(strings.NewReader(s)).ReadAll(); return err },
+	for _, tt := range []struct {
+		format string
+		check  func(string) error
+	}{
+		{"json", func(s string) error { return json.Unmarshal([]byte(s), &struct{}{}) }},
+		{"csv", func(s string) error { _, err := csv.NewReader(strings.NewReader(s)).ReadAll(); return err }},
 	} {
-		if err := check(must(t, "0 runs now, 12 before", file, "-out", dir, "-set", "learner.gamma=0.1", "-format", format)); err != nil {
-			t.Errorf("%s: %v", format, err)
-		}
+		t.Run(tt.format, func(t *testing.T) {
+			args := []string{file, "-out", dir, "-set", "learner.gamma=0.1", "-format", tt.format}
+			if err := tt.check(must(t, "0 runs now, 12 before", args...)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -61,14 +73,16 @@ func TestShards(t *testing.T) {
 		must(t, "of 12 runs are missing", file, "-out", dir, "-shard", shard)
 	}
 	out, _, err := clitest.Call(t, Run, file, "-out", dir, "-summarize")
-	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "4 of 12 runs are missing") || !strings.Contains(out, "kappa/2") {
+	if cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "4 of 12 runs are missing") ||
+		!strings.Contains(out, "kappa/2") {
 		t.Errorf("merge: %v\n%s", err, out)
 	}
 	must(t, "4 runs now, 8 before", file, "-out", dir, "-shard", "1/3")
 }
 
 func TestList(t *testing.T) {
-	if out := must(t, "", "-list"); !strings.Contains(out, "paper/kappa/2\n") || !strings.HasSuffix(out, "kappa: 16 cells × 20 seeds = 320 runs\n") {
+	out := must(t, "", "-list")
+	if !strings.Contains(out, "paper/kappa/2\n") || !strings.HasSuffix(out, "kappa: 16 cells × 20 seeds = 320 runs\n") {
 		t.Errorf("list\n%s", out)
 	}
 }

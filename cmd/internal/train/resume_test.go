@@ -43,7 +43,12 @@ func results(t *testing.T, dir string) map[string]string {
 // bytes of one that was not.
 func TestKilled(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, args := range []string{"-steps 6000 -algorithm paper", "-steps 4000 -knowledge observed", "-steps 4000", "-knowledge online -trace " + recording(t)} {
+	for _, args := range []string{
+		"-steps 6000 -algorithm paper",
+		"-steps 4000 -knowledge observed",
+		"-steps 4000",
+		"-knowledge online -trace " + recording(t),
+	} {
 		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed")
 		began := time.Now()
 		if _, status := process(t, append(strings.Fields(args), "-out", whole)...); status != cli.OK {
@@ -59,7 +64,8 @@ func TestKilled(t *testing.T) {
 			_ = p.Process.Kill()
 			_ = p.Wait()
 		}
-		if _, status := process(t, append(strings.Fields(args), "-out", dir)...); status != cli.OK || !maps.Equal(results(t, dir), results(t, whole)) {
+		_, status := process(t, append(strings.Fields(args), "-out", dir)...)
+		if status != cli.OK || !maps.Equal(results(t, dir), results(t, whole)) {
 			t.Errorf("%s: exit status %d, or other files than those of an undisturbed run", args, status)
 		}
 	}
@@ -70,26 +76,32 @@ func TestInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
 	}
-	for args, sig := range map[string]os.Signal{"-algorithm paper": os.Interrupt, "-knowledge online": syscall.SIGTERM} {
-		dir := filepath.Join(t.TempDir(), "run")
-		p := clitest.Process(t, append(strings.Fields(args), "-steps", "1000000000", "-out", dir)...)
-		var log bytes.Buffer
-		p.Stderr = &log
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for begun, left := false, 20_000; !begun && left > 0; left-- {
-			time.Sleep(time.Millisecond)
-			_, err := os.Stat(filepath.Join(dir, "command.txt"))
-			begun = err == nil
-		}
-		if err := p.Process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
-		_ = p.Wait() // the status says it
-		if got := p.ProcessState.ExitCode(); got != cli.Interrupted || !strings.HasSuffix(log.String(), "and the same command runs the others\n") {
-			t.Errorf("%s: exit status %d, %q", args, got, &log)
-		}
+	for _, tt := range []struct {
+		args string
+		sig  os.Signal
+	}{{"-algorithm paper", os.Interrupt}, {"-knowledge online", syscall.SIGTERM}} {
+		t.Run(tt.sig.String(), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			p := clitest.Process(t, append(strings.Fields(tt.args), "-steps", "1000000000", "-out", dir)...)
+			var log bytes.Buffer
+			p.Stderr = &log
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for begun, left := false, 20_000; !begun && left > 0; left-- {
+				time.Sleep(time.Millisecond)
+				_, err := os.Stat(filepath.Join(dir, "command.txt"))
+				begun = err == nil
+			}
+			if err := p.Process.Signal(tt.sig); err != nil {
+				t.Fatal(err)
+			}
+			_ = p.Wait() // the status says it
+			const last = "and the same command runs the others\n"
+			if got := p.ProcessState.ExitCode(); got != cli.Interrupted || !strings.HasSuffix(log.String(), last) {
+				t.Errorf("%s: exit status %d, %q; want %d and %q", tt.args, got, &log, cli.Interrupted, last)
+			}
+		})
 	}
 }
 

@@ -75,7 +75,9 @@ const shownSources = 12
 
 // tell writes the results of a run with its record, if -out names a directory, and
 // prints them.
-func tell(c *comparison.Comparison, run *experiments.Job, rep *result.Report, first *experiments.Record, stdout io.Writer) error {
+func tell(
+	c *comparison.Comparison, run *experiments.Job, rep *result.Report, first *experiments.Record, stdout io.Writer,
+) error {
 	trainee := first.Trainee // as it ended
 	if trainee == nil {
 		saved, err := learner.Load(c.Batch.Dir)
@@ -99,7 +101,8 @@ func tell(c *comparison.Comparison, run *experiments.Job, rep *result.Report, fi
 		row.Diff, row.DiffLo, row.DiffHi, row.Regret = nil, nil, nil, nil
 	}
 	if first.Fallbacks > 0 {
-		rep.Notes = append(rep.Notes, result.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
+		rep.Notes = append(rep.Notes,
+			result.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
 	}
 	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, *run.Scene, c.Level))
 	kept := map[string]result.Printed{"metrics.csv": metrics(first)}

@@ -47,7 +47,8 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%+v; one seed has no interval", row)
 		}
 	}
-	if got, want := strings.Join(policies, " "), "learning learned whittle greedy myopic round-robin best-source"; got != want {
+	want := "learning learned whittle greedy myopic round-robin best-source"
+	if got := strings.Join(policies, " "); got != want {
 		t.Errorf("policies are %q, want %q", got, want)
 	}
 }
@@ -57,12 +58,15 @@ func TestOut(t *testing.T) {
 	if _, _, err := train(t, "-steps", "500", "-out", dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"config.toml", "command.txt", "metrics.csv", "state.json", "result.json", "thresholds.csv", "timing.json"} {
+	for _, name := range []string{
+		"config.toml", "command.txt", "metrics.csv", "state.json", "result.json", "thresholds.csv", "timing.json",
+	} {
 		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || len(b) == 0 {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
-	if b, _ := os.ReadFile(filepath.Join(dir, "config.toml")); !strings.Contains(string(b), "[world]\nkind = 'poisson'\n") {
+	b, _ := os.ReadFile(filepath.Join(dir, "config.toml"))
+	if !strings.Contains(string(b), "[world]\nkind = 'poisson'\n") {
 		t.Errorf("config.toml does not hold the world:\n%s", b)
 	}
 }
@@ -76,7 +80,15 @@ func TestBadInput(t *testing.T) {
 		}
 		return p
 	}
-	unknownKey := file("key.toml", "id = \"x\"\nbudget = 1\n[[source]]\nname = \"a\"\nrate = 1\ndecay = 1\ninterest = 1\ncolour = \"red\"\n")
+	unknownKey := file("key.toml", `id = "x"
+budget = 1
+[[source]]
+name = "a"
+rate = 1
+decay = 1
+interest = 1
+colour = "red"
+`)
 	good := file("good.csv", "source,published_unix,utility\na,0,1\na,36000,1\n")
 	rich := file("rich.toml", "budget = 1\n\n[[source]]\nname = \"a\"\nrate = 1e300\ndecay = 1\ninterest = 1\n")
 	noColumn := file("column.csv", "source,when,utility\na,1,1\n")
@@ -112,17 +124,17 @@ func TestBadInput(t *testing.T) {
 // The lines below the table say what holds for the run, and whose Whittle it is.
 func TestNotes(t *testing.T) {
 	recording := recording(t)
-	for args, want := range map[string]string{
-		"-steps 50 -algorithm forecast":                     "knowledge online",
-		"-steps 50 -algorithm paper":                        "no policy that keeps the budget earns more than",
-		"-trace " + recording:                               "Whittle has parameters that were fitted",
-		"-trace " + recording + " -budget 0":                "budget 1,",
-		"-trace " + recording + " -feedback late:24h":       "becomes known 24h after its publication",
-		"-steps 50 -instance lognormal:6 -budget 0 -seed 3": "budget 1,",
+	for _, tt := range []struct{ args, want string }{
+		{"-steps 50 -algorithm forecast", "knowledge online"},
+		{"-steps 50 -algorithm paper", "no policy that keeps the budget earns more than"},
+		{"-trace " + recording, "Whittle has parameters that were fitted"},
+		{"-trace " + recording + " -budget 0", "budget 1,"},
+		{"-trace " + recording + " -feedback late:24h", "becomes known 24h after its publication"},
+		{"-steps 50 -instance lognormal:6 -budget 0 -seed 3", "budget 1,"},
 	} {
-		printed, _, err := train(t, strings.Fields(args)...)
-		if err != nil || !strings.Contains(printed, want) {
-			t.Errorf("%s: %v; want %q in\n%s", args, err, want, printed)
+		printed, _, err := train(t, strings.Fields(tt.args)...)
+		if err != nil || !strings.Contains(printed, tt.want) {
+			t.Errorf("%s: %v; want %q in\n%s", tt.args, err, tt.want, printed)
 		}
 	}
 }

@@ -31,7 +31,8 @@ func Guard(listen string, h http.Handler, open ...string) http.Handler {
 			}
 		}
 		if !allowed(r.Host, given, all) {
-			text := fmt.Sprintf("Host is %q; allowed are localhost, 127.0.0.1 and the host of the address at which this page listens\n", r.Host)
+			text := fmt.Sprintf("Host is %q; allowed are localhost, 127.0.0.1 "+
+				"and the host of the address at which this page listens\n", r.Host)
 			http.Error(w, text, http.StatusMisdirectedRequest)
 			return
 		}
