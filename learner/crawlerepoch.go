@@ -128,6 +128,9 @@ func (c *Crawler) forward(now time.Time) {
 	}
 }
 
+// Shift says that the clock was set forward by so much, or back, and no time has passed.
+func (c *Crawler) Shift(by time.Duration) { c.setClock(c.now.Add(by)) }
+
 // setClock goes on at a time as if it were the latest one: the first epoch was earlier or
 // later by as much.
 func (c *Crawler) setClock(now time.Time) {

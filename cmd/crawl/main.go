@@ -23,6 +23,7 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/web"
 	"ephemera/env"
+	"ephemera/live/clock"
 	"ephemera/live/crawl"
 	"ephemera/live/store"
 )
@@ -38,7 +39,7 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 (/opml). The file may be edited while it runs. Ctrl-C ends it; the next start goes on.
 
   crawl -opml feeds.opml -contact you@example.org [flags]`)
-	o := crawl.Options{Now: time.Now, Log: slog.New(slog.NewTextHandler(stderr, nil))}
+	o := crawl.Options{Now: time.Now, Uptime: clock.Now, Log: slog.New(slog.NewTextHandler(stderr, nil))}
 	var contact, worth, page, hookSecret, export, from, recording string
 	var dry, once bool
 	f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")

@@ -38,6 +38,7 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/web"
 	"ephemera/internal/files"
+	"ephemera/live/clock"
 	"ephemera/live/frontier"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/store"
@@ -174,7 +175,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return set.move(st, stdout)
 	}
 
-	learned, err := frontier.NewLearned(st, log, set.learn, time.Now())
+	learned, err := frontier.NewLearned(st, log, set.learn, time.Now(), clock.Now)
 	if err != nil {
 		return err
 	}

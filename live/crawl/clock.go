@@ -4,85 +4,102 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"ephemera/live/clock"
 )
 
-// behind is by how much a time lies before the latest one when the clock was set back.
+// behind is by how much a time lies before the latest one when the clock was set back, and
+// by how much a clock was set that was set at all.
 const behind = time.Minute
 
-// clock returns the time, which never lies before an earlier one. Where the clock of the
-// machine was set back, all that was kept later than now goes back too, so that it lasts
-// as long as it was to.
+// clock returns the time, which never lies before an earlier one. All that was kept goes
+// with the machine's clock where that is set, so that each wait lasts as long as it was to.
+// Where it was set while the machine was off, and back, that is what was kept later than now.
 func (c *Crawler) clock() time.Time {
-	now := c.opt.Now().Round(0) // as a saved time: by the wall clock
-	if c.latest.Sub(now) > behind {
-		c.setBack(now)
+	read := clock.Reading{Time: c.opt.Now().Round(0), Uptime: c.opt.Uptime()} // as a saved time: by the wall clock
+	by := clock.Step(c.read, read)
+	c.read = read
+	switch now := read.Time; {
+	case by.Abs() > behind:
+		c.set(shift{by: by})
+		c.learner.Shift(by)
+		c.keepClock()
+	case c.latest.Sub(now) > behind: // learner and store find out when they are asked what is due
+		c.set(shift{by: now.Sub(c.latest), after: now})
+		c.keepClock()
 	}
-	if now.After(c.latest) {
+	if now := read.Time; now.After(c.latest) {
 		c.latest = now
 	}
 	return c.latest
 }
 
-// setBack goes back to a time. Learner and store do so themselves, when they are asked what
-// is due.
-func (c *Crawler) setBack(now time.Time) {
-	s := shift{now, c.latest.Sub(now)}
-	c.latest = now
-	c.opt.Log.Warn("the clock was set back; waits go on from there", "time", now.UTC(), "by", s.by)
-	c.listed, c.saved = time.Time{}, now
-	s.move(&c.stats.Last)
-	c.stats.setBack(now)
-	for i := range c.recent {
-		s.move(&c.recent[i])
-	}
-	slices.SortFunc(c.recent, time.Time.Compare)
-	err := errors.Join(c.setHostsBack(s), c.setItemsBack(s))
-	for _, r := range c.feeds {
-		if r.setBack(s) && !r.held && err == nil { // what is under way is kept at its end
-			_, err = c.keep(r, nil)
-		}
-	}
-	if err != nil { // it is done again at the next start
+// keepClock saves what the clock changed, so that all that is in the journal after it is of
+// the clock as it is now.
+func (c *Crawler) keepClock() {
+	if err := c.save(c.latest, true); err != nil {
 		c.opt.Log.Error("what the clock changed was not kept", "error", err)
 	}
 }
 
-// shift is how far the clock was set back, and to when.
-type shift struct {
-	now time.Time
-	by  time.Duration
+// set has all that was kept be of a clock that was set.
+func (c *Crawler) set(s shift) {
+	c.latest = c.latest.Add(s.by)
+	c.opt.Log.Warn("the clock was set; waits go on from there", "time", c.latest.UTC(), "by", s.by)
+	c.listed = time.Time{}
+	s.move(&c.stats.Last)
+	c.stats.set(s, c.latest)
+	for i := range c.recent {
+		s.move(&c.recent[i])
+	}
+	slices.SortFunc(c.recent, time.Time.Compare)
+	err := errors.Join(c.setHosts(s), c.setItemsBack(shift{s.by, c.latest}))
+	for _, r := range c.feeds {
+		if r.set(s, c.latest) && !r.held && err == nil { // what is under way is kept at its end
+			_, err = c.keep(r, nil)
+		}
+	}
+	if err != nil {
+		c.opt.Log.Error("what the clock changed was not kept", "error", err)
+	}
 }
 
-// move has a time that is still to come lie as far before now as it lay before the time
-// that the clock had, and reports whether it did.
+// shift is by how much the clock was set, and after which time what was kept goes with it.
+type shift struct {
+	by    time.Duration
+	after time.Time
+}
+
+// move has a time go with the clock, if there is one, and reports whether it did.
 func (s shift) move(t *time.Time) bool {
-	if !t.After(s.now) {
+	if !t.After(s.after) {
 		return false
 	}
-	*t = t.Add(-s.by)
+	*t = t.Add(s.by)
 	return true
 }
 
-// setBack has what was kept later than now go back, and reports whether there is any.
-func (r *record) setBack(s shift) bool {
-	last := s.move(&r.Last)
+// set has what was kept go with the clock, and reports whether there is any.
+func (r *record) set(s shift, now time.Time) bool {
+	moved := s.move(&r.Last)
 	if r.Tried.IsZero() || s.move(&r.Tried) { // it was not always kept
-		last = s.move(&r.NotBefore) || last
+		moved = s.move(&r.NotBefore) || moved
 	}
-	last = s.move(&r.HubAsked) || last
+	moved = s.move(&r.HubAsked) || moved
 	if p := r.Push; p != nil {
-		if most := s.now.Add(lease); p.Until.After(most) {
-			p.Until, last = most, true
+		if most := now.Add(lease); p.Until.After(most) {
+			p.Until, moved = most, true
 		}
 	}
-	return last
+	return moved
 }
 
-// setBack has days that are still to come be today.
-func (s *stats) setBack(now time.Time) {
+// set has days go with the clock, and those that are still to come be today.
+func (s *stats) set(by shift, now time.Time) {
+	by.by = by.by.Round(24 * time.Hour)
 	var days []day
 	for _, d := range s.Days {
-		if d.Begin.After(now) {
+		if by.move(&d.Begin); d.Begin.After(now) {
 			d.Begin = now.UTC()
 		}
 		n := len(days)

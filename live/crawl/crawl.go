@@ -19,6 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"ephemera/learner"
+	"ephemera/live/clock"
 	"ephemera/live/feed"
 	"ephemera/live/schedule"
 	"ephemera/live/store"
@@ -43,8 +44,9 @@ type Options struct {
 	Hook       string // address of a program that is told of new items; empty for none
 	HookSecret []byte // with which that is signed
 
-	Now func() time.Time
-	Log *slog.Logger
+	Now    func() time.Time
+	Uptime func() clock.Uptime // tells steps of Now from time that passes; nil for nothing
+	Log    *slog.Logger
 
 	disk vfs.FS // of the state; nil for that of the machine
 }
@@ -68,6 +70,7 @@ type Crawler struct {
 	mu       sync.Mutex
 	learner  *learner.Crawler
 	latest   time.Time          // that the clock has shown
+	read     clock.Reading      // the last one
 	feeds    map[string]*record // by address in the OPML file
 	blocked  map[string]block   // hosts that asked to be left alone
 	river    []drop             // the items that are kept, the last found last
@@ -82,12 +85,14 @@ type Crawler struct {
 	stats    stats
 
 	recent []time.Time // requests for feeds, as many as are allowed together, the oldest first
-	round  int         // requests that are left of a round for cron; -1 without one
 }
 
 // Open takes up the state of a directory, or begins one.
 func Open(o Options) (c *Crawler, err error) {
-	c = &Crawler{opt: o, feeds: map[string]*record{}, blocked: map[string]block{}, round: -1}
+	c = &Crawler{opt: o, feeds: map[string]*record{}, blocked: map[string]block{}}
+	if o.Uptime == nil {
+		c.opt.Uptime = func() clock.Uptime { return clock.Uptime{} }
+	}
 	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log, FS: o.disk})
 	if errors.Is(err, store.ErrInUse) {
 		return nil, inUse{o.Dir}
@@ -268,7 +273,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 			continue
 		}
 		begun++
-		c.begin(now)
+		c.recent = append(c.recent, now)
 		c.underWay++
 		r.held = true
 		place := r.Place

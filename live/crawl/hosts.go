@@ -174,8 +174,8 @@ func (c *Crawler) sweep(now time.Time) error {
 	return c.store.Set(values...)
 }
 
-// setHostsBack has what hosts asked for later than now last as long as it was to.
-func (c *Crawler) setHostsBack(s shift) error {
+// setHosts has what hosts asked for go with the clock.
+func (c *Crawler) setHosts(s shift) error {
 	var values []store.Value
 	for host, b := range c.blocked {
 		if b.Told.IsZero() || s.move(&b.Told) {

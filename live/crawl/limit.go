@@ -17,44 +17,31 @@ func (o *Options) window() (length time.Duration, requests int) {
 
 // allowance returns how many requests may be begun now.
 func (c *Crawler) allowance(now time.Time) int {
-	if c.round >= 0 {
-		return c.round
-	}
 	length, requests := c.opt.window()
 	c.recent = slices.DeleteFunc(c.recent, func(at time.Time) bool { return now.Sub(at) >= length })
 	return requests - len(c.recent)
 }
 
-// begin counts a request.
-func (c *Crawler) begin(now time.Time) {
-	if c.recent = append(c.recent, now); c.round > 0 {
-		c.round--
-	}
-}
-
-// loadRecent takes up the requests of the window before a time: those in the journal, and
-// those that were under way when the crawler was killed.
+// loadRecent adds the requests that were made since the learner was saved: those in the
+// journal, and those that were under way when the crawler was killed.
 func (c *Crawler) loadRecent(now time.Time) error {
-	length, requests := c.opt.window()
-	for back := uint64(requests); ; back *= 2 {
-		from := c.seq - min(c.seq, back)
-		c.recent = c.recent[:0]
-		whole := from == 0 // or it begins before the window
-		err := c.journal(from, func(e *entry) bool {
-			switch {
-			case now.Sub(e.At) >= length:
-				whole = true
-			case e.Outcome != pushed && e.Outcome != imported:
-				c.recent = append(c.recent, e.At)
-			}
-			return true
-		})
-		if err != nil {
-			return err
+	after := c.seq
+	if c.recent == nil { // they were not saved
+		after, c.recent = 0, []time.Time{}
+	}
+	length, _ := c.opt.window()
+	err := c.journal(after, func(e *entry) bool {
+		at := e.At
+		if at.After(now) { // the clock was set back since
+			at = now
 		}
-		if whole {
-			break
+		if now.Sub(at) < length && e.Outcome != pushed && e.Outcome != imported {
+			c.recent = append(c.recent, at)
 		}
+		return true
+	})
+	if err != nil {
+		return err
 	}
 	c.store.View(now.UnixMilli(), func(s *schedule.Schedule) {
 		for _, until := range s.Held {

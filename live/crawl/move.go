@@ -184,24 +184,10 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 	return looks, nil
 }
 
-// Once makes one round: the requests of the time since the last round, of a day at
-// most, or of an hour if there was none.
+// Once makes one round: the requests that are left of this hour.
 func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
 	c.mu.Lock()
-	now, since := c.clock(), time.Hour
-	last := c.stats.Last
-	if n := len(c.recent); n > 0 && c.recent[n-1].After(last) { // it was under way at a kill
-		last = c.recent[n-1]
-	}
-	if !last.IsZero() {
-		since = min(now.Sub(last), 24*time.Hour)
-	}
-	round := int(max(1, c.opt.PerHour*since.Hours()))
-	if since <= time.Hour {
-		round = min(round, c.allowance(now))
-	}
-	c.round = round
-	err = c.learner.SetBudget(float64(max(1, round)))
+	err = c.learner.SetBudget(float64(max(1, c.allowance(c.clock()))))
 	c.mu.Unlock()
 	// A host that is asked for several feeds has a second between them.
 	for n, idle := 0, 0; err == nil && idle < 3; idle++ {

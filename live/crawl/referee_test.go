@@ -27,6 +27,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"ephemera/live/clock"
 )
 
 var full = flag.Bool("full", false, "play 5000 feeds for ten days, with a crash every hour; compare with rules on recordings")
@@ -409,6 +411,7 @@ type life struct {
 	Begin, End        time.Time
 	PerHour           float64
 	Ahead             time.Duration // of the crawler's clock
+	Boot              string        // of the machine; without one nothing tells steps of the clock from time that passes
 	Fault             string        // in the table of faults
 	disk              vfs.FS        // of the state; nil for that of the machine
 }
@@ -488,7 +491,8 @@ func (l life) open(onDisk io.Writer) *sim {
 	o := Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour, HalfLife: 2 * time.Hour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
-		Now: func() time.Time { return s.now.Add(s.Ahead) }, Log: slog.New(slog.DiscardHandler), disk: l.disk,
+		Now:    func() time.Time { return s.now.Add(s.Ahead) },
+		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(s.now.UnixNano())} }, Log: slog.New(slog.DiscardHandler), disk: l.disk,
 	}
 	if n.fault.options != nil {
 		n.fault.options(&o)

@@ -12,6 +12,7 @@ import (
 
 	"ephemera/learner"
 	"ephemera/learner/forecast"
+	"ephemera/live/clock"
 	"ephemera/live/feed"
 	"ephemera/live/schedule"
 	"ephemera/live/store"
@@ -107,9 +108,11 @@ func journalName(seq uint64) string { return fmt.Sprintf("%s%016x", journalPrefi
 
 // snapshot is the learner, and the sums, as they were after an entry of the journal.
 type snapshot struct {
-	Seq   uint64 `json:"seq"`
-	State []byte `json:"state"`
-	Stats stats  `json:"stats"`
+	Seq    uint64        `json:"seq"`
+	State  []byte        `json:"state"`
+	Stats  stats         `json:"stats"`
+	Recent []time.Time   `json:"recent"` // requests
+	Clock  clock.Reading `json:"clock"`  // the last one
 }
 
 // load takes up the state, with the feeds of the OPML file.
@@ -146,17 +149,23 @@ func (c *Crawler) load() error {
 			c.latest = b.Told
 		}
 	}
+	if c.latest.IsZero() {
+		c.latest = c.opt.Now().Round(0)
+	}
 	if err := c.loadRecent(c.latest); err != nil {
 		return err
 	}
-	c.saved = c.clock()
 	if err := errors.Join(c.loadItems(), c.loadHook()); err != nil {
 		return err
 	}
-	if err := c.reread(c.saved); err != nil {
+	if err := c.reread(c.latest); err != nil {
 		return err
 	}
-	return c.replay()
+	if err := c.replay(); err != nil {
+		return err
+	}
+	c.saved = c.clock()
+	return nil
 }
 
 // loadLearner takes up the learner and the sums. Where its epochs were of another
@@ -173,10 +182,11 @@ func (c *Crawler) loadLearner() error {
 	if err := json.Unmarshal(data, &kept); err != nil {
 		return err
 	}
+	c.recent, c.read = kept.Recent, kept.Clock
 	l, s, err := decode(kept.State)
 	epoch, budget := c.opt.epoch()
 	if err != nil {
-		name := learnerName + " until " + c.clock().UTC().Format(time.RFC3339)
+		name := learnerName + " until " + c.opt.Now().UTC().Format(time.RFC3339)
 		c.opt.Log.Warn("what was learned is kept under another name, and the learner begins anew with what was found",
 			"name", name, "why", err)
 		if err := c.store.SetValue(name, data); err != nil {
@@ -203,7 +213,7 @@ func decode(state []byte) (*learner.Crawler, *learner.Saved, error) {
 
 // beginLearner begins the learner anew, at the first entry of the journal.
 func (c *Crawler) beginLearner() error {
-	start := c.clock()
+	start := c.opt.Now()
 	err := c.journal(0, func(e *entry) bool {
 		start = e.At
 		return false
@@ -215,7 +225,7 @@ func (c *Crawler) beginLearner() error {
 	if err != nil {
 		return err
 	}
-	c.learner, c.seq, c.stats = l, 0, stats{Outcome: map[feed.Outcome]int{}}
+	c.learner, c.seq, c.recent, c.stats = l, 0, nil, stats{Outcome: map[feed.Outcome]int{}}
 	return nil
 }
 
@@ -322,7 +332,7 @@ func (c *Crawler) save(now time.Time, end bool) error {
 	if err := c.learner.Save(&state); err != nil {
 		return err
 	}
-	value, err := json.Marshal(snapshot{c.seq, state.Bytes(), c.stats})
+	value, err := json.Marshal(snapshot{c.seq, state.Bytes(), c.stats, c.recent, c.read})
 	if err != nil {
 		return err
 	}

@@ -12,17 +12,19 @@ import (
 // killed, each learned URL is fetched within the longest interval, by the budget, and what
 // was learned stays.
 func TestClock(t *testing.T) {
-	const hour, year = 3_600_000, 365 * 24 * 3_600_000 // ms
-	sizes := []int64{1000, hour, year, 30 * year}
+	const hour, month, year = 3_600_000, 30 * 24 * 3_600_000, 365 * 24 * 3_600_000 // ms
+	sizes := []int64{1000, hour, month, year, 30 * year}
 	if testing.Short() {
 		sizes = []int64{hour, 30 * year}
 	}
 	for _, d := range sizes {
 		for _, steps := range [][]int64{{d}, {-d}, {d, -d}, {-d, d}} {
-			for _, restarts := range []bool{false, true} {
-				t.Run(fmt.Sprint(steps, restarts), func(t *testing.T) {
+			for k := range 4 {
+				restarts, boot := k%2 > 0, []string{"", "1"}[k/2]
+				t.Run(fmt.Sprint(steps, restarts, boot), func(t *testing.T) {
 					opt := LearnOptions{PerHour: 4, Longest: Duration(10 * time.Hour)}
 					s := serve(t, opt)
+					s.boot = boot
 					const n = 8
 					for i := range n {
 						s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
@@ -47,6 +49,7 @@ func TestClock(t *testing.T) {
 					before := s.server.opt.Learned.Summaries(n)[0].Beliefs[0].Items
 					for _, step := range steps {
 						s.clock.Add(step)
+						s.ahead.Add(step)
 						if restarts {
 							s.restart(opt)
 						}

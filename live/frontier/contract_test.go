@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/store"
 )
@@ -37,6 +38,8 @@ type service struct {
 	address string
 	stop    func()
 	clock   *atomic.Int64 // ms
+	ahead   *atomic.Int64 // of time, ms
+	boot    string        // of the machine; without one nothing tells steps of the clock from time that passes
 }
 
 const start = 1_700_000_000 // seconds
@@ -44,7 +47,7 @@ const start = 1_700_000_000 // seconds
 func serve(t *testing.T, learn ...LearnOptions) *service { return serveOn(t, vfs.NewMem(), learn...) }
 
 func serveOn(t *testing.T, fs vfs.FS, learn ...LearnOptions) *service {
-	s := &service{T: t, fs: fs, clock: &atomic.Int64{}}
+	s := &service{T: t, fs: fs, clock: &atomic.Int64{}, ahead: &atomic.Int64{}}
 	s.clock.Store(start * 1000)
 	s.start(learn...)
 	t.Cleanup(func() { s.stop() })
@@ -56,7 +59,7 @@ func (s *service) start(learn ...LearnOptions) {
 	o := Options{Address: "me", Now: func() time.Time { return time.UnixMilli(s.clock.Load()) }}
 	for _, opt := range learn {
 		log := slog.New(slog.NewTextHandler(s.Output(), nil))
-		o.Learned = must(NewLearned(s.store, log, map[string]LearnOptions{"L": opt}, o.Now()))
+		o.Learned = must(NewLearned(s.store, log, map[string]LearnOptions{"L": opt}, o.Now(), s.uptime))
 	}
 	s.server = must(New(s.store, o))
 	g := grpc.NewServer(s.server.Interceptors()...)
@@ -72,6 +75,10 @@ func (s *service) start(learn ...LearnOptions) {
 		g.Stop()
 		s.store.Close()
 	}
+}
+
+func (s *service) uptime() clock.Uptime {
+	return clock.Uptime{Boot: s.boot, Up: time.Duration(s.clock.Load()-s.ahead.Load()) * time.Millisecond}
 }
 
 func (s *service) restart(learn ...LearnOptions) {

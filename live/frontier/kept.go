@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"ephemera/learner"
+	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/schedule"
 	"ephemera/live/store"
@@ -55,6 +56,13 @@ func (h *history) add(at time.Time, items []learner.Item) {
 	if beyond := len(h.Items) - mostKept; beyond > 0 {
 		h.Since = max(h.Since, int64(h.Items[beyond-1][0])*1000)
 		h.Items = slices.Clone(h.Items[beyond:])
+	}
+}
+
+// shift has the times of fetches go with a clock that was set.
+func (h *history) shift(by time.Duration) {
+	if h.Last != 0 {
+		h.Since, h.Last = h.Since+by.Milliseconds(), h.Last+by.Milliseconds()
 	}
 }
 
@@ -111,11 +119,17 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	step, err := l.stepSince(crawl)
+	if err != nil {
+		return err
+	}
 	if value != nil {
 		if c.crawler, err = resume(value, &c.opt); err != nil {
 			if err := l.setAside(crawl, value, err, now); err != nil {
 				return err
 			}
+		} else {
+			c.crawler.Shift(step)
 		}
 	}
 	if c.crawler == nil {
@@ -137,6 +151,9 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 			return failed == nil
 		})
 	})
+	for _, src := range c.sources {
+		src.shift(step)
+	}
 	if anew > 0 {
 		l.log.Warn("what was learned of URLs is not of this version; they begin anew with their last items",
 			"crawl", crawl, "urls", anew)
@@ -148,6 +165,22 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 		l.save(crawl, c)
 	}
 	return err
+}
+
+// stepSince returns by how much the clock was set since a crawl was saved, as far as that is
+// known.
+func (l *Learned) stepSince(crawl string) (time.Duration, error) {
+	var read clock.Reading
+	value, err := l.store.Value(clockName(crawl))
+	if err == nil && value != nil {
+		err = json.Unmarshal(value, &read)
+	}
+	step := clock.Step(read, l.read)
+	if step.Abs() <= behind {
+		return 0, err
+	}
+	l.log.Warn("the clock was set; the learned crawl goes on from there", "crawl", crawl, "time", l.read.Time.UTC(), "by", step)
+	return step, err
 }
 
 // resume takes up what the URLs of a crawl have in common.
@@ -232,7 +265,11 @@ func (l *Learned) save(crawl string, c *learnedCrawl) {
 	var state bytes.Buffer
 	err := c.crawler.SavePooled(&state)
 	if err == nil {
-		err = l.store.SetValue(stateName(crawl), state.Bytes())
+		var read []byte
+		read, err = json.Marshal(l.read)
+		if err == nil {
+			err = l.store.Set(store.Value{Name: stateName(crawl), Data: state.Bytes()}, store.Value{Name: clockName(crawl), Data: read})
+		}
 	}
 	if err != nil {
 		l.log.Error("what was learned is not kept; what was kept before stays", "crawl", crawl, "error", err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ephemera/learner"
+	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/schedule"
 	"ephemera/live/store"
@@ -65,7 +66,9 @@ const (
 type Learned struct {
 	store  *store.Store
 	log    *slog.Logger
+	uptime func() clock.Uptime
 	mu     sync.Mutex
+	read   clock.Reading // the last one
 	crawls map[string]*learnedCrawl
 }
 
@@ -112,9 +115,11 @@ type Belief struct {
 	learner.Belief
 }
 
-// NewLearned returns the learners of crawls, which go on from what the store kept.
-func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions, now time.Time) (*Learned, error) {
-	l := &Learned{store: s, log: log, crawls: map[string]*learnedCrawl{}}
+// NewLearned returns the learners of crawls, which go on from what the store kept. The
+// uptime tells steps of the clock from time that passes.
+func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions, now time.Time, uptime func() clock.Uptime) (*Learned, error) {
+	l := &Learned{store: s, log: log, uptime: uptime, crawls: map[string]*learnedCrawl{}}
+	l.read = clock.Reading{Time: now.Round(0), Uptime: uptime()}
 	for name, opt := range crawls {
 		opt.HalfLife = cmp.Or(opt.HalfLife, Duration(4*time.Hour))
 		c := &learnedCrawl{opt: opt, sources: map[string]*source{}, saved: now}
@@ -127,6 +132,7 @@ func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions
 }
 
 func stateName(crawl string) string { return "learned " + crawl }
+func clockName(crawl string) string { return "clock of learned " + crawl }
 
 // sourceName returns the learner's name of a URL: the length of its key, key and URL.
 func sourceName(id schedule.ID) string { return fmt.Sprint(len(id.Key), ":", id.Key, id.URL) }
@@ -192,6 +198,32 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 	return found, nil
 }
 
+// behind is by how much a clock was set that was set at all.
+const behind = time.Minute
+
+// follow has the learners go with the clock if it was set since the last time: so no time has
+// passed for them.
+func (l *Learned) follow(now time.Time) {
+	read := clock.Reading{Time: now.Round(0), Uptime: l.uptime()}
+	by := clock.Step(l.read, read)
+	l.read = read
+	if by.Abs() <= behind {
+		return
+	}
+	l.log.Warn("the clock was set; learned crawls go on from there", "time", now.UTC(), "by", by)
+	for crawl, c := range l.crawls {
+		c.crawler.Shift(by)
+		for _, src := range c.sources {
+			src.shift(by)
+			for i := range src.picks {
+				src.picks[i] = src.picks[i].Add(by)
+			}
+		}
+		l.save(crawl, c)
+		c.saved = now
+	}
+}
+
 // put schedules a URL or completes it, after the learner has taken up what a fetch found.
 // A mistake is one in what the client says of the fetch: it counts as failed.
 func (l *Learned) put(
@@ -206,6 +238,7 @@ func (l *Learned) put(
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.follow(time.UnixMilli(ms))
 	commit, err = l.store.PutLate(id, ms, func() (int64, []byte) {
 		var known bool
 		name := sourceName(id)
@@ -313,6 +346,7 @@ func (c *learnedCrawl) compare(src *source, found []learner.Item, now time.Time)
 func (l *Learned) Advance(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.follow(now)
 	for crawl, c := range l.crawls {
 		names := c.crawler.Select(now, c.crawler.Len())
 		ids := make([]schedule.ID, len(names))
