@@ -63,7 +63,7 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	f.StringVar(&page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")
 	f.StringVar(&o.Hook, "hook", "", "`address` that each new item is posted to, as JSON, signed with -hook-secret")
 	f.StringVar(&hookSecret, "hook-secret", "", "`file` of the secret of -hook")
-	f.BoolVar(&once, "once", false, "make one round, the requests of the time since the last one, and end")
+	f.BoolVar(&once, "once", false, "make one round, the requests that are left of this hour, and end")
 	f.BoolVar(&dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")
 	f.StringVar(&export, "export", "", "write what was found to a `file`, the recording that replay reads, and end")
 	f.StringVar(&from, "from", "",

@@ -110,3 +110,28 @@ func TestClock(t *testing.T) {
 		}
 	}
 }
+
+// TestKilledAfterStep: what the journal has of a clock that was ahead stops nothing after a
+// kill.
+func TestKilledAfterStep(t *testing.T) {
+	r := newReferee(t, 12)
+	var urls []string
+	for k := range 12 {
+		urls = append(urls, address(k*len(kinds)))
+	}
+	l := newLife(t, r.Server, 12, urls...)
+	s := l.open(io.Discard).pass(90 * time.Minute)
+	s.Ahead = 365 * 24 * time.Hour
+	s.pass(58 * time.Minute)
+	s.Ahead = 0
+	s.pass(time.Minute)
+	check(s.store.Close()) // killed
+	l.Begin, l.Ahead = s.now, 0
+	s = l.open(io.Discard)
+	before := r.looks
+	s.pass(10 * time.Hour)
+	if n := r.looks - before; n < 90 || len(r.wrong["requests an hour"]) > 0 {
+		t.Errorf("%d requests in 10 hours of at most 12; %v", n, r.wrong)
+	}
+	check(s.Close())
+}

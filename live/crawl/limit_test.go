@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"context"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -39,5 +40,27 @@ func TestPerHour(t *testing.T) {
 		if float64(r.looks) < .9*hours*perHour {
 			t.Errorf("%v an hour: %d requests in %d hours", perHour, r.looks, hours)
 		}
+	}
+}
+
+// TestOncePerHour: a round makes no more requests than those of an hour, also a long time
+// after the last one, and the next one none before the hour is over.
+func TestOncePerHour(t *testing.T) {
+	r := newReferee(t, 3)
+	var urls []string
+	for k := range 12 {
+		urls = append(urls, address(k*len(kinds)))
+	}
+	l := newLife(t, r.Server, 3, urls...)
+	for _, tt := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 3}, {20 * time.Minute, 0}, {10 * time.Hour, 3}} {
+		l.Begin = l.Begin.Add(tt.after)
+		s := l.open(io.Discard)
+		if n, err := s.Once(context.Background()); n != tt.want || err != nil {
+			t.Errorf("%v later: %d requests, %v; want %d", tt.after, n, err, tt.want)
+		}
+		check(s.Close())
 	}
 }
