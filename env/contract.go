@@ -24,6 +24,8 @@
 // item's initial interest is given.
 package env
 
+import "time"
+
 // Terms is what every crawler knows beforehand, at each level of knowledge.
 type Terms struct {
 	Names  []string
@@ -34,6 +36,19 @@ type Terms struct {
 	// between decisions. Both are 0 in worlds whose epochs have no date.
 	Start  int64
 	Length float64
+
+	// Objective is what crawls are to bring about. Where there is one, nobody has to learn
+	// how interest decays; where there is none, items lose interest as their source has it.
+	Objective Objective
+}
+
+// Of returns a source under the objective. Where epochs have no date one counts as an hour.
+func (t Terms) Of(s Source) Source {
+	epoch := time.Hour
+	if t.Length > 0 {
+		epoch = time.Duration(t.Length * float64(time.Second))
+	}
+	return t.Objective.Of(s, epoch)
 }
 
 // Affordable reports whether a crawl of source i fits into the budget at all.
@@ -104,8 +119,10 @@ const (
 
 // Item is one piece of content as a crawl finds it.
 type Item struct {
-	Age      float64 // epochs since it was published
-	Interest float64 // present interest; NaN where it is not known yet
+	Age float64 // epochs since it was published
+	// Interest is the present interest, NaN where it is not known yet. Under the objectives
+	// delay and deadline, where what an item costs follows from its age, it is the initial one.
+	Interest float64
 }
 
 // Crawled is what the crawl of one source brought back. One that shows items from

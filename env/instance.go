@@ -21,6 +21,8 @@ type Instance struct {
 	Budget  float64  `toml:"budget"` // what the crawls of one epoch may cost together, budget units
 	Sources []Source `toml:"source"`
 	Changes []Change `toml:"change,omitempty"` // in the order of time
+
+	Objective Objective `toml:"-"` // that the laws of the sources are of; see WithObjective
 }
 
 // Change gives sources other parameters from an epoch on: what is published in
@@ -168,7 +170,7 @@ func (in Instance) Validate() error {
 
 // Terms returns what every crawler knows of the instance beforehand.
 func (in Instance) Terms() Terms {
-	t := Terms{Names: make([]string, len(in.Sources)), Costs: make([]float64, len(in.Sources)), Budget: in.Budget}
+	t := Terms{Names: make([]string, len(in.Sources)), Costs: make([]float64, len(in.Sources)), Budget: in.Budget, Objective: in.Objective}
 	for i, s := range in.Sources {
 		t.Names[i], t.Costs[i] = s.Name, s.Cost
 	}

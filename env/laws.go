@@ -41,6 +41,7 @@ type law struct {
 	bend     float64                    // y up to which f rises, so that H is convex; from there on f falls
 	ends     float64                    // y at which f falls to 0 for good; 0 for never
 	decays   bool                       // f is e^(−y), for which there are closed forms
+	initial  bool                       // items show their initial interest
 	shape    shape                      // what k may be
 }
 
@@ -97,6 +98,7 @@ var laws = [...]law{
 		integral: func(y, k float64) float64 { return -math.Pow(y, k+1) / (k + 1) },
 		horizon:  func(float64) float64 { return math.Inf(1) },
 		shape:    shape{usual: 1, above: 0},
+		initial:  true,
 	},
 	{
 		name: LawDeadline,
@@ -109,6 +111,7 @@ var laws = [...]law{
 		integral: func(y, _ float64) float64 { return math.Min(y, 1) },
 		horizon:  func(float64) float64 { return 1 },
 		ends:     1,
+		initial:  true,
 	},
 	{
 		name:     LawFreshness,

@@ -25,6 +25,9 @@ type Objective struct {
 	Time     time.Duration // half-life of interest, deadline
 }
 
+// Delay is the mean time until an item is found, the default of programs that crawl.
+var Delay = Objective{Law: LawDelay, Exponent: 1}
+
 // ObjectivesAllowed lists the objectives as they are written.
 const ObjectivesAllowed = "interest:HALF-LIFE such as interest:4h, delay, delay:K such as delay:2, " +
 	"deadline:TIME such as deadline:24h, and freshness"
@@ -76,6 +79,20 @@ func (o Objective) String() string {
 	return string(o.Law)
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (o Objective) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler: an objective stands in flags, files and
+// states as it is written.
+func (o *Objective) UnmarshalText(text []byte) (err error) {
+	*o, err = ParseObjective(string(text))
+	return err
+}
+
+// Unseen reports whether no crawl shows what it was worth, since that is delay, or time for
+// which a copy is fresh.
+func (o Objective) Unseen() bool { return o.Law == LawDelay || o.Law == LawFreshness }
+
 // Of returns a source under the objective, where an epoch takes so long. Rate, mean
 // interest and cost stay, but under freshness: a page changes when an item arrives, and
 // its importance is the mean interest of an item.
@@ -117,6 +134,7 @@ func (in Instance) WithObjective(o Objective, epoch time.Duration) Instance {
 		return sources
 	}
 	in.ID += "/" + o.String()
+	in.Objective = o
 	in.Sources, in.Changes = changed(in.Sources), slices.Clone(in.Changes)
 	for k := range in.Changes {
 		in.Changes[k].Sources = changed(in.Changes[k].Sources)

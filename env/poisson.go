@@ -348,7 +348,8 @@ func (w *Poisson) publishBlock(sum *epochSum, i int, s *Source, begin, now int, 
 			f *= law.value(s.Decay*age, k)
 		}
 		for range d.batch {
-			x := f * d.mark()
+			mark := d.mark()
+			x, initial := f*mark, d.xi*mark
 			if v < from || age > s.Window {
 				continue
 			}
@@ -357,6 +358,9 @@ func (w *Poisson) publishBlock(sum *epochSum, i int, s *Source, begin, now int, 
 				sum.last += x
 			}
 			if show {
+				if law.initial {
+					x = initial
+				}
 				w.items = append(w.items, Item{Age: age, Interest: x})
 			}
 		}

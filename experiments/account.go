@@ -81,11 +81,7 @@ func (a *Account) Add(crawls []env.Crawled, own func() []learner.Metric) (reward
 		return reward, nil
 	}
 	span := float64(sum.Epochs - a.last.Epochs)
-	now := CurvePoint{
-		Epoch:  sum.Epochs,
-		Reward: (sum.Reward - a.last.Reward) / span,
-		Crawls: (sum.Crawls - a.last.Crawls) / span,
-	}
+	now := CurvePoint{Epoch: sum.Epochs, Reward: (sum.Reward - a.last.Reward) / span, Crawls: (sum.Crawls - a.last.Crawls) / span}
 	if own != nil {
 		for _, m := range own() {
 			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
@@ -113,7 +109,7 @@ func (a *Account) outcome() (Outcome, error) {
 // figures returns what the run earned, with its share of the bound, nil for none.
 func (a *Account) figures(bound *float64) (f Figures, err error) {
 	if f.Outcome, err = a.outcome(); bound != nil {
-		f.OfBound = result.Ptr(f.Reward / *bound)
+		f.OfBound = result.Ptr(result.Share(f.Reward, *bound))
 	}
 	f.Days = a.days
 	return f, err

@@ -36,8 +36,9 @@ type Entry struct {
 	Overruns func(settings any) bool
 	// New builds it from settings that Configure returned.
 	New Constructor
-	// Learns says that it is a learner.
-	Learns bool
+	// Learns says that it is a learner, and FromItems that what it learns are the rates and
+	// interest of items, which an objective that it is given turns into an index.
+	Learns, FromItems bool
 }
 
 // Constructor builds an agent, and the learner whose agent it is; nil where nothing
@@ -97,9 +98,12 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		return "it needs to see the true state, with knowledge observed"
 	case !fits:
 		return "it needs to see the items that crawls bring back, with knowledge online"
-	case (e.Learns || e.FirstLevel() == env.LevelOnline) && slices.ContainsFunc(sources, unseen):
-		return "it learns what a crawl is worth from what it brings, " +
-			"which no crawl shows under the objectives delay and freshness"
+	case e.FirstLevel() == env.LevelOnline && e.Track(level) != TrackAge && slices.ContainsFunc(sources, changing):
+		return "it needs to see whether a page has changed, and crawls here bring interest"
+	case e.harvests(level) && slices.ContainsFunc(sources, unseen):
+		return "it learns what a crawl is worth from what it brings, which no crawl shows under the objectives delay and freshness"
+	case e.FromItems && s.Instance.Objective.Law == "" && slices.ContainsFunc(sources, byAge):
+		return "it has to be given the objective, delay or deadline, which -objective does, and not a law of the instance"
 	case e.Marks && s.Marks == "":
 		return "it needs to know the law by which single items are drawn, in world poisson"
 	case e.Small && len(sources) > smallest:
@@ -110,16 +114,24 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		return "it is for the mean dynamics"
 	case e.NeedsBelief && s.Believed == nil:
 		return "it needs parameters other than the true ones, of an instance that -believe names"
-	case e.NeedsUnequalCosts &&
-		!slices.ContainsFunc(sources, func(x env.Source) bool { return x.Cost != sources[0].Cost }):
+	case e.NeedsUnequalCosts && !slices.ContainsFunc(sources, func(x env.Source) bool { return x.Cost != sources[0].Cost }):
 		return "it packs crawls of unequal cost, and here all cost the same"
 	}
 	return ""
 }
 
-// unseen reports whether a crawl does not show what it was worth: what was saved by it
-// is delay or time for which a copy is fresh.
-func unseen(s env.Source) bool { return s.Unbounded() || s.Law == env.LawFreshness }
+// harvests reports whether it learns from what crawls bring what they are worth.
+func (e *Entry) harvests(level env.Level) bool {
+	return e.Learns && !e.FromItems || e.Track(level) == TrackHarvest
+}
+
+// unseen reports whether a crawl does not show what it was worth.
+func unseen(s env.Source) bool { return env.Objective{Law: s.Law}.Unseen() }
+
+func changing(s env.Source) bool { return s.Law == env.LawFreshness }
+
+// byAge reports whether what an item costs follows from its age, as an objective has it.
+func byAge(s env.Source) bool { return s.Law == env.LawDelay || s.Law == env.LawDeadline }
 
 // smallest is the number of sources up to which the exact optimum is tried
 // unasked.
@@ -163,13 +175,10 @@ func byLevel(model, observed Constructor) Constructor {
 // practice are the two entries of a scheduler of today under the budget. What
 // is due is crawled by hours overdue, or, relative, by multiples of the
 // interval.
-func practice(
-	name, about string, sees Track, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online],
-) (both []Entry) {
+func practice(name, about string, sees Track, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online]) (both []Entry) {
 	for i, suffix := range []string{"", "-relative"} {
 		e := Entry{Name: name + suffix, About: about, Levels: onlyOnline, Sees: sees}
-		how := baselines.Practice{Relative: i == 1}
-		both = append(both, tuned(e, how, func(k Inputs, s *baselines.Practice) (env.Policy[env.Online], error) {
+		both = append(both, tuned(e, baselines.Practice{Relative: i == 1}, func(k Inputs, s *baselines.Practice) (env.Policy[env.Online], error) {
 			return build(k.Terms, *s), nil
 		}))
 	}
@@ -198,7 +207,7 @@ func Learners() (all []*Entry) {
 	for _, k := range learner.Kinds {
 		all = append(all, &Entry{
 			Name: k.Name, About: k.About, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
-			Learns: true, New: func(g Inputs, s any) (env.Agent, learner.Learner, error) {
+			Learns: true, FromItems: k.FromItems, New: func(g Inputs, s any) (env.Agent, learner.Learner, error) {
 				l, err := k.New(g, s)
 				if err != nil {
 					return env.Agent{}, nil, err
@@ -221,34 +230,25 @@ func Register(e Entry) {
 }
 
 var policies = slices.Concat([]Entry{
-	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age",
-		Levels: modelOrState, New: byLevel(
-			model(baselines.NewWhittle),
-			policy(func(k Inputs) env.Policy[env.Observed] {
-				return baselines.NewWhittleObserved(k.Instance, false)
-			}))},
-	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed",
-		NeedsBelief: true, New: model(baselines.NewWhittle)},
-	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget",
-		NeedsUnequalCosts: true, New: model(baselines.NewWhittlePacked)},
+	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", Levels: modelOrState, New: byLevel(
+		model(baselines.NewWhittle),
+		policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
+	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed", NeedsBelief: true, New: model(baselines.NewWhittle)},
+	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget", NeedsUnequalCosts: true, New: model(baselines.NewWhittlePacked)},
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
 		New: policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
-	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state",
-		Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
-			return baselines.NewStochasticWhittle(k.Instance, k.Marks)
-		})},
-	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme",
-		Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
-			return baselines.NewLearnedStochasticWhittle(k.Instance, k.Marks, k.Rand)
-		})},
-	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances",
-		Small: true, New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
-			o, err := baselines.SolveOptimum(k.Instance)
-			return agent[env.Model](o, err)
-		}},
+	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
+		return baselines.NewStochasticWhittle(k.Instance, k.Marks)
+	})},
+	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
+		return baselines.NewLearnedStochasticWhittle(k.Instance, k.Marks, k.Rand)
+	})},
+	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
+		o, err := baselines.SolveOptimum(k.Instance)
+		return agent[env.Model](o, err)
+	}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
-	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only",
-		Overruns: func(any) bool { return true }},
+	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true }},
 		baselines.RelaxedOptions{}, func(k Inputs, s *baselines.RelaxedOptions) (env.Policy[env.Model], error) {
 			return baselines.NewRelaxedControl(k.Instance, *s)
 		}),
@@ -257,8 +257,7 @@ var policies = slices.Concat([]Entry{
 		model(baselines.NewMyopic),
 		policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},
 	{Name: "static-even", About: "optimal crawl frequencies, evenly spread", New: model(baselines.NewEvenSchedule)},
-	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back",
-		Levels: onlyOnline},
+	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline, FromItems: true},
 		forecast.CertaintySettings(), func(k Inputs, s *forecast.Settings) (env.Policy[env.Online], error) {
 			return forecast.New(k.Terms, s)
 		}),
@@ -273,16 +272,13 @@ var policies = slices.Concat([]Entry{
 },
 	practice("miniflux", "intervals as Miniflux sets them by entry frequency", TrackItems, baselines.NewEntryFrequency),
 	practice("commafeed", "intervals as CommaFeed sets them", TrackItems, baselines.NewCommaFeed),
-	// All sources have one interval, so that relative would be the same.
-	practice("freshrss", "an interval of 60 minutes, as FreshRSS has, and Miniflux by default",
-		TrackAge, baselines.NewFixedInterval)[:1],
+	practice("freshrss", "an interval of 60 minutes, as FreshRSS has, and Miniflux by default", TrackAge, baselines.NewFixedInterval)[:1], // all have one interval: relative is the same
 	practice("nutch", "intervals as Apache Nutch sets them", TrackBit, baselines.NewNutch),
 	practice("stormcrawler", "intervals as Apache StormCrawler sets them", TrackBit, baselines.NewStormCrawler),
 	[]Entry{
 		{Name: "round-robin", About: "the source that has waited longest", Sees: TrackAge,
 			New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
-		{Name: "best-source", About: "always the sources with the greatest gain per epoch",
-			New: model(baselines.NewBestSource)},
+		{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
 	})
 
 // SavedPrefix stands before the directory of -out in which train saved a learner,

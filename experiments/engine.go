@@ -90,12 +90,12 @@ func (e *Engine) Recorded(ctx context.Context, c *Job, who string, learning, lea
 func (r *Record) beside(exact *Record) {
 	r.Learning.Whittle, r.Learned.Whittle = exact.Learning.Reward, exact.Learned.Reward
 	for _, f := range []*Figures{&r.Learning, &r.Learned} {
-		f.OfWhittle = result.Ptr(f.Reward / f.Whittle)
+		f.OfWhittle = result.Ptr(result.Share(f.Reward, f.Whittle))
 	}
 	for k := range r.Curve {
 		p := &r.Curve[k]
 		p.Whittle = exact.Curve[k].Reward
-		p.OfWhittle = result.Ptr(p.Reward / p.Whittle)
+		p.OfWhittle = result.Ptr(result.Share(p.Reward, p.Whittle))
 	}
 }
 
@@ -130,8 +130,7 @@ func (c *Job) saveTrainee(t learner.Learner, file, run string) error {
 	if err != nil {
 		return fmt.Errorf("state of the learner: %w", err)
 	}
-	saved := &learner.Saved{Config: config, Start: terms.Start, Length: terms.Length, State: state, Run: name}
-	data, err := saved.Encode()
+	data, err := (&learner.Saved{Config: config, Start: terms.Start, Length: terms.Length, Objective: terms.Objective, State: state, Run: name}).Encode()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -116,32 +117,26 @@ func recordsOf(t *testing.T, scenes []Scene, level env.Level, entries []*Entry, 
 
 // Every policy and learner of the catalogue runs wherever it says it applies.
 func TestCatalogueRuns(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		scene Scene
-	}{
-		{"mean", MeanScene(env.Paper(1))},
-		{"poisson", PoissonScene(env.Paper(2), env.MarksPerItem)},
-		{"mixed", PoissonScene(env.Mixed(6, 3, 1), env.MarksConstant)},
+	for name, s := range map[string]Scene{
+		"mean":    MeanScene(env.Paper(1)),
+		"poisson": PoissonScene(env.Paper(2), env.MarksPerItem),
+		"mixed":   PoissonScene(env.Mixed(6, 3, 1), env.MarksConstant),
 	} {
 		for _, level := range []env.Level{env.LevelModel, env.LevelObserved, env.LevelOnline} {
-			if level == env.LevelOnline && tt.name == "mean" {
+			if level == env.LevelOnline && name == "mean" {
 				continue
 			}
-			t.Run(tt.name+"/"+string(level), func(t *testing.T) {
-				var all []*Entry
-				for _, e := range Catalogue() {
-					if e.WhyNot(tt.scene, level) == "" && e.Name != "stochastic-learned" {
-						all = append(all, e)
-					}
+			var all []*Entry
+			for _, e := range Catalogue() {
+				if e.WhyNot(s, level) == "" && e.Name != "stochastic-learned" {
+					all = append(all, e)
 				}
-				records := recordsOf(t, []Scene{tt.scene}, level, all, 60, 1)
-				for _, r := range Compare(records, level, 1, 0).Results {
-					if !(r.Reward > 0) || r.OfWhittle == nil {
-						t.Errorf("%s earned %v; want more than 0, and a share of Whittle", r.Policy, r.Reward)
-					}
+			}
+			for _, r := range Compare(recordsOf(t, []Scene{s}, level, all, 60, 1), level, 1, 0).Results {
+				if !(r.Reward > 0) || r.OfWhittle == nil {
+					t.Errorf("%s, %s: %s earned %v", name, level, r.Policy, r.Reward)
 				}
-			})
+			}
 		}
 	}
 }
@@ -176,12 +171,10 @@ func TestKnown(t *testing.T) {
 		return env.NewAgent[env.Online](baselines.NewRoundRobin(k.Terms)), nil, nil
 	}}
 	s := PoissonScene(env.Paper(2), env.MarksPerItem)
-	play := Play{Entry: e, Level: env.LevelObserved, Seed: 3, Epochs: 5}
-	if _, err := s.Play(context.Background(), play); err != nil {
+	if _, err := s.Play(context.Background(), Play{Entry: e, Level: env.LevelObserved, Seed: 3, Epochs: 5}); err != nil {
 		t.Fatal(err)
 	}
-	if got.Level != env.LevelObserved || got.Marks != env.MarksPerItem ||
-		got.Instance.ID != s.Instance.ID || got.Terms.Budget != 2 {
+	if got.Level != env.LevelObserved || got.Marks != env.MarksPerItem || got.Instance.ID != s.Instance.ID || got.Terms.Budget != 2 {
 		t.Errorf("given %+v", got)
 	}
 }
@@ -220,8 +213,7 @@ func TestPolicySettings(t *testing.T) {
 	}
 	scene := PoissonScene(in, env.MarksPerItem)
 	earn := func(e *Entry, settings any) Outcome {
-		out, err := scene.Play(context.Background(),
-			Play{Entry: e, Settings: settings, Level: env.LevelOnline, Seed: 2, Epochs: 600})
+		out, err := scene.Play(context.Background(), Play{Entry: e, Settings: settings, Level: env.LevelOnline, Seed: 2, Epochs: 600})
 		if err != nil {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
@@ -272,10 +264,46 @@ func TestPolicySettings(t *testing.T) {
 			if key == "exact" {
 				continue
 			}
-			_, err := e.Configure(env.LevelOnline, map[string]any{key: -1})
-			if err == nil || !strings.Contains(err.Error(), key) {
+			if _, err := e.Configure(env.LevelOnline, map[string]any{key: -1}); err == nil || !strings.Contains(err.Error(), key) {
 				t.Errorf("%s: %s = -1: %v", x.name, key, err)
 			}
+		}
+	}
+}
+
+// Who learns what a crawl is worth from what it brings does not run where no crawl shows
+// that; who learns from items is given the objective, and rules run as they are.
+func TestWhoTakesObjectives(t *testing.T) {
+	whyNot := func(name, objective, law string) string {
+		t.Helper()
+		o, err := env.ParseObjective(objective)
+		e, errFind := Find(name)
+		if err != nil || errFind != nil {
+			t.Fatal(err, errFind)
+		}
+		in := env.Lognormal(4, 1, 1)
+		if law != "" {
+			in = in.WithLaw(law, 1)
+		}
+		return e.WhyNot(PoissonScene(in.WithObjective(o, time.Hour), env.MarksConstant), e.FirstLevel())
+	}
+	for _, c := range []struct{ name, objective, law, why string }{
+		{"forecast", "delay", "", ""},
+		{"certainty", "delay:2", "", ""},
+		{"forecast", "deadline:24h", "", ""},
+		{"forecast", "", "delay", "has to be given the objective"},
+		{"certainty", "", "deadline", "has to be given the objective"},
+		{"forecast", "freshness", "", "whether a page has changed"},
+		{"lspe", "interest:4h", "", ""},
+		{"lspe", "deadline:24h", "", ""},
+		{"lspe", "delay", "", "no crawl shows"},
+		{"q-whittle", "delay", "", "no crawl shows"},
+		{"nutch", "delay", "", ""},
+		{"nutch", "freshness", "", "whether a page has changed"},
+		{"round-robin", "freshness", "", ""},
+	} {
+		if got := whyNot(c.name, c.objective, c.law); (got == "") != (c.why == "") || !strings.Contains(got, c.why) {
+			t.Errorf("%s, objective %q, law %q: %q; want %q", c.name, c.objective, c.law, got, c.why)
 		}
 	}
 }

@@ -26,8 +26,7 @@ func TestKernelHasNoGoroutines(t *testing.T) {
 			}
 			files++
 			for _, imported := range file.Imports {
-				name := strings.Trim(imported.Path.Value, `"`)
-				if name == "sync" || strings.HasPrefix(name, "sync/") || strings.HasSuffix(name, "/errgroup") {
+				if name := strings.Trim(imported.Path.Value, `"`); name == "sync" || strings.HasPrefix(name, "sync/") || strings.HasSuffix(name, "/errgroup") {
 					t.Errorf("%s imports %s", path, name)
 				}
 			}

@@ -39,8 +39,7 @@ func TestTracks(t *testing.T) {
 			}
 			agents := make([]env.Agent, 2)
 			for k := range agents {
-				random := stream.New(1, stream.Policy, 0)
-				known := Inputs{Instance: in, Terms: world.Terms(), Level: env.LevelOnline, Rand: random}
+				known := Inputs{Instance: in, Terms: world.Terms(), Level: env.LevelOnline, Rand: stream.New(1, stream.Policy, 0)}
 				settings, err := e.Configure(env.LevelOnline, nil)
 				if err != nil {
 					t.Fatal(err)

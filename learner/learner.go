@@ -71,6 +71,10 @@ type Kind struct {
 	// Overruns reports whether settings let crawls cost more than the budget;
 	// nil if none do.
 	Overruns func(settings any) bool
+	// FromItems says that it learns the rates and interest of items, which the objective of
+	// its terms turns into an index. Another learns what a crawl is worth from what it
+	// brings, which no crawl shows under delay and freshness.
+	FromItems bool
 	// New builds a learner from settings as Settings returns them.
 	New func(g Inputs, settings any) (Learner, error)
 }
@@ -110,6 +114,8 @@ var Kinds = []Kind{
 		Levels:   []env.Level{env.LevelOnline},
 		Version:  func(env.Level) int { return forecast.Version },
 		Settings: func(env.Level) any { s := forecast.DefaultSettings(); return &s },
+
+		FromItems: true,
 		New: func(g Inputs, settings any) (Learner, error) {
 			l, err := forecast.New(g.Terms, settings.(*forecast.Settings))
 			return forecastLearner{l}, err

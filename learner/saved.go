@@ -41,6 +41,8 @@ type Saved struct {
 	// decision and the seconds between decisions, 0 without dates.
 	Start  int64   `json:"start,omitempty"`
 	Length float64 `json:"length,omitempty"`
+	// Objective is that of the terms.
+	Objective env.Objective `json:"objective,omitzero"`
 	// State is the learner's, as encoding/json writes it.
 	State json.RawMessage `json:"learner"`
 	// Crawls is what a [Crawler] holds besides its learner.
@@ -142,7 +144,7 @@ func (s *Saved) Overruns() bool { return s.kind.Overruns != nil && s.kind.Overru
 // elsewhere changes Start to the time of its own first decision.
 func (s *Saved) Terms() env.Terms {
 	t := s.config.Instance.Terms()
-	t.Start, t.Length = s.Start, s.Length
+	t.Start, t.Length, t.Objective = s.Start, s.Length, s.Objective
 	return t
 }
 

@@ -47,7 +47,7 @@ func TestConverge(t *testing.T) {
 		for _, scale := range []float64{1, 1e-250, 1e200} {
 			t.Run(fmt.Sprint(name, scale), func(t *testing.T) {
 				r := stream.New(3, stream.Test)
-				e := New(terms(len(src)), 0)
+				e := New(terms(len(src)), 0, true)
 				for n := range 1500 {
 					for i, x := range src {
 						x.Interest *= scale
@@ -85,7 +85,7 @@ func TestDoubt(t *testing.T) {
 			for range 20 {
 				src = append(src, env.NewSource("", 3*math.Exp(.5*r.NormFloat64()), .3*math.Exp(.4*r.NormFloat64()), 1))
 			}
-			e := New(terms(len(src)), 0)
+			e := New(terms(len(src)), 0, true)
 			for k := range 15 {
 				for i, x := range src[1:] {
 					e.Add(draw(r, i+1, x, 1+r.Intn(6), mark), k)
@@ -138,7 +138,7 @@ func TestFirstCrawl(t *testing.T) {
 				c.Items = append(c.Items, env.Item{Age: 490_000, Interest: 1})
 			}
 			slices.Reverse(c.Items)
-			e := New(terms(1), 0)
+			e := New(terms(1), 0, true)
 			e.Add(c, 3)
 			mean += e.Sources[0].Rate.Log / 200
 		}
@@ -152,7 +152,7 @@ func TestFirstCrawl(t *testing.T) {
 // twice the horizon; without a horizon it stays at the mean of all time.
 func TestHorizon(t *testing.T) {
 	for _, horizon := range []float64{0, 300} {
-		e := New(terms(8), horizon)
+		e := New(terms(8), horizon, true)
 		r := stream.New(2, stream.Test)
 		for n := range 1300 {
 			for i := range 8 {
@@ -180,7 +180,7 @@ func TestWindow(t *testing.T) {
 			r := stream.New(seed, stream.Test)
 			x := env.NewSource("", 2, .2, 1)
 			x.Window = window
-			e := New(terms(1), 0)
+			e := New(terms(1), 0, true)
 			for n := range 200 {
 				e.Add(draw(r, 0, x, 1+r.Intn(30), markLaws["exponential"]), n)
 				e.Fit()
@@ -222,7 +222,7 @@ func TestClock(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	r := stream.New(7, stream.World)
 	for _, v := range []float64{0, .04, .25} {
-		e := New(env.Terms{Costs: make([]float64, 200), Length: 3600}, 0)
+		e := New(env.Terms{Costs: make([]float64, 200), Length: 3600}, 0, true)
 		for i := range e.Sources {
 			c := &e.Sources[i].Calendar
 			for h := range hours {
@@ -248,7 +248,7 @@ func TestProfiles(t *testing.T) {
 // TestParts: where epochs are short, the minutes of the hour are found at which a source
 // publishes.
 func TestParts(t *testing.T) {
-	e := New(env.Terms{Costs: make([]float64, 2), Length: 300}, 0)
+	e := New(env.Terms{Costs: make([]float64, 2), Length: 300}, 0, true)
 	late := []int{0, 5} // epochs from an item to the crawl at the full hour
 	for n := 12; n <= 1200; n += 12 {
 		for i, k := range late {

@@ -29,6 +29,7 @@ type Estimates struct {
 	State
 	horizon float64 // epochs
 	clock   clock
+	given   *env.Source // the law of all items, where an objective gives it
 	around
 }
 
@@ -92,8 +93,10 @@ func (e *Estimates) fitNormal(law *normal, parameter func(*source) (mode, varian
 
 // New begins with nothing known of the sources. The horizon is the age, in epochs, at
 // which what was seen has lost all but 1/e of its weight; 0 forgets nothing. The hours
-// of the day and the days of the week are estimated where epochs have dates.
-func New(t env.Terms, horizon float64) *Estimates {
+// of the day and the days of the week are estimated where epochs have dates and profile
+// says so. What an objective of the terms gives is not estimated: there c is known, and 0
+// where items show their initial interest.
+func New(t env.Terms, horizon float64, profile bool) *Estimates {
 	anyRate := normal{0, math.Ln10 * math.Ln10} // c and λ are 1 per epoch, give or take a factor of ten
 	begin := State{DecayLaw: anyRate, RateLaw: anyRate, Noise: 1, Profile: even}
 	e := &Estimates{
@@ -101,6 +104,13 @@ func New(t env.Terms, horizon float64) *Estimates {
 		horizon: cmp.Or(horizon, math.Inf(1)),
 		clock:   clock{float64(t.Start), t.Length},
 		around:  around{epoch: math.MinInt},
+	}
+	if !profile {
+		e.clock.length = 0 // no dates
+	}
+	if t.Objective.Law != "" {
+		law := t.Of(env.NewSource("", 1, 1, 1))
+		e.given, e.DecayLaw = &law, normal{}
 	}
 	for i := range t.Costs {
 		e.Open(i)
@@ -152,7 +162,9 @@ func (e *Estimates) Fit() {
 	}
 	e.Fitted = e.Crawls
 	e.fitNoise()
-	e.fitNormal(&e.DecayLaw, e.stepDecay)
+	if e.given == nil {
+		e.fitNormal(&e.DecayLaw, e.stepDecay)
+	}
 	e.fitNormal(&e.LevelLaw, e.level)
 	e.fitNormal(&e.RateLaw, e.stepRate)
 	if e.clock.dated() {
@@ -174,17 +186,23 @@ func (e *Estimates) Crawled(i int) bool { return e.Sources[i].Span > 0 }
 
 // Source returns source i as it is estimated, in the mean over the hours and days, and
 // the standard errors of ln B, the inflow B = λξ̄, and of ln c. The window is n/λ where
-// the source shows n items at most.
+// the source shows n items at most. Where an objective gives it, the law is that.
 func (e *Estimates) Source(i int) (s env.Source, ofInflow, ofDecay float64) {
 	of := &e.Sources[i]
 	m, ofLevel, _ := e.level(of)
-	s = env.NewSource("", math.Exp(of.Rate.Log), math.Exp(of.Marks.LogDecay), meanMark(m, e.variance(&of.Marks)))
+	s = env.NewSource("", math.Exp(of.Rate.Log), e.decay(&of.Marks), meanMark(m, e.variance(&of.Marks)))
 	if e.Foretold > 0 {
 		s.Interest *= e.Found / e.Foretold
 	}
 	s.Window, _ = of.window()
 	if of.Shows > 0 {
 		s.Window = min(s.Window, of.Shows/s.Rate)
+	}
+	if e.given != nil {
+		s.Law, s.Shape, s.Decay = e.given.Law, e.given.Shape, e.given.Decay
+		if s.Unbounded() {
+			s.Window = math.Inf(1)
+		}
 	}
 	return s, math.Sqrt(of.Rate.Var + ofLevel), math.Sqrt(of.Marks.DecayVar)
 }

@@ -56,8 +56,24 @@ var mostLog = math.Log(1e205)
 // 10⁻¹⁰⁰ and 10¹⁰⁰ give a σ² with which that is no number.
 func meanMark(m, variance float64) float64 { return math.Exp(min(m+variance/2, mostLog)) }
 
-// lifetime returns the age up to which items are shown, epochs.
-func (s *source) lifetime() float64 { return lasts / math.Exp(s.Marks.LogDecay) }
+// decay returns c of a source, 0 where items show their initial interest.
+func (e *Estimates) decay(s *marks) float64 {
+	switch {
+	case e.given == nil:
+		return math.Exp(s.LogDecay)
+	case e.given.Exponential():
+		return e.given.Decay
+	}
+	return 0
+}
+
+// lifetime returns the age up to which items are shown, or count, epochs.
+func (e *Estimates) lifetime(s *source) float64 {
+	if e.given != nil {
+		return min(e.given.Lifetime(), lasts/e.decay(&s.Marks))
+	}
+	return lasts / e.decay(&s.Marks)
+}
 
 // window returns the age beyond which no item is seen, and the share of the epochs
 // since the crawls before that is younger. All of n items that were published in
@@ -80,7 +96,7 @@ func (s *source) window() (age, share float64) {
 func (e *Estimates) addWorth(s *source, items []env.Item) {
 	v := &s.Marks
 	m, doubt, _ := e.level(s)
-	c, variance := math.Exp(v.LogDecay), e.variance(v)
+	c, variance := e.decay(v), e.variance(v)
 	before, now := *v, marks{LogDecay: v.LogDecay, DecayVar: v.DecayVar}
 	var square, found, foretold float64
 	for _, it := range items {
@@ -112,7 +128,9 @@ func (e *Estimates) addWorth(s *source, items []env.Item) {
 		e.Foretold += foretold
 	}
 	for range 8 {
-		e.stepDecay(s)
+		if e.given == nil {
+			e.stepDecay(s)
+		}
 	}
 	if e.LevelLaw.Var == 0 && v.N > 0 {
 		m, _ := e.ownLevel(v)
@@ -141,7 +159,7 @@ func (e *Estimates) fitNoise() {
 // and reports whether its items have shown anything of it.
 func (e *Estimates) stepDecay(of *source) (mode, variance float64, shown bool) {
 	s := &of.Marks
-	c := math.Exp(s.LogDecay)
+	c := e.decay(s)
 	info := s.AgeAge * c * c / e.variance(s) // of ln c, at c
 	target := s.LogDecay + max(-1, min(1, (-s.AgeLog/max(faintest, s.AgeAge)-c)/c))
 	precision := info + 1/e.DecayLaw.Var
@@ -154,7 +172,7 @@ func (e *Estimates) stepDecay(of *source) (mode, variance float64, shown bool) {
 //
 //	m̂ = mean ln y + cā,   variance σ²/N + (cā)² Var ln c
 func (e *Estimates) ownLevel(s *marks) (m, variance float64) {
-	ca := math.Exp(s.LogDecay) * s.Age
+	ca := e.decay(s) * s.Age
 	return s.Log + ca, e.variance(s)/s.N + ca*ca*s.DecayVar
 }
 

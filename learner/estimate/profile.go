@@ -222,3 +222,49 @@ func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float6
 	}
 	return 1 + share/(1-math.Pow(alpha, n)), 1 + ofAll
 }
+
+// Between returns what source i publishes, over its mean, in the n epochs that follow epoch
+// t, or, for n below 0, in those up to it. Whole weeks have the mean.
+func (e *Estimates) Between(i, t int, n float64) float64 {
+	if n == 0 || e.Profile == even && e.Vary == (variances{}) {
+		return 1
+	}
+	own := &e.Sources[i].Calendar.Own
+	from, length := math.Mod(e.clock.start+float64(t)*e.clock.length, week), n*e.clock.length // seconds
+	if length < 0 {
+		from, length = from+length, -length
+	}
+	rest := math.Mod(length, week)
+	sum := length - rest
+	from = math.Mod(math.Mod(from, week)+week, week)
+	for left := rest; left > 0; {
+		hour := int(from / 3600)
+		take := min(float64(hour+1)*3600-from, left)
+		share := own[hour%hours] * own[hours+(hour/hours+thursday)%days]
+		sum += float64(share) * e.ofHour(own, from-float64(hour)*3600, take)
+		left -= take
+		if from += take; from >= week {
+			from = 0
+		}
+	}
+	return sum / length
+}
+
+// ofHour returns how many seconds of the mean of an hour a profile has in some of its
+// seconds.
+func (e *Estimates) ofHour(own *profile, from, take float64) (sum float64) {
+	const long = 3600. / parts
+	if e.clock.length >= 3600 || take == 3600 {
+		return take
+	}
+	for take > 0 {
+		part := min(int(from/long), parts-1)
+		n := min(float64(part+1)*long-from, take)
+		if n <= 0 {
+			break
+		}
+		sum += n * float64(own[hours+days+part])
+		from, take = from+n, take-n
+	}
+	return sum
+}

@@ -17,13 +17,13 @@ type rate struct {
 func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) {
 	var items, oldest float64 // greatest age
 	for _, it := range c.Items {
-		if !(it.Interest <= faintest) && (it.Age <= s.lifetime() || it.Age > s.Span+float64(c.Age)) {
+		if !(it.Interest <= faintest) && (it.Age <= e.lifetime(s) || it.Age > s.Span+float64(c.Age)) {
 			items++
 			oldest = max(oldest, it.Age)
 		}
 	}
 	r := &s.Rate
-	seen := min(float64(c.Age), s.lifetime())
+	seen := min(float64(c.Age), e.lifetime(s))
 	s.Span += float64(c.Age)
 	switch {
 	case c.Truncated && items > 0 && oldest < float64(c.Age):

@@ -10,6 +10,7 @@ package forecast
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,11 +30,13 @@ type Settings struct {
 	// epochs have dates.
 	Profile bool `toml:"profile"`
 	// Optimism is by how many standard errors of their logarithms an inflow is
-	// raised and a decay lowered before they enter the index.
+	// raised and a decay lowered before they enter the index. Under the objective delay it
+	// is none: each source is crawled again and again, and so known.
 	Optimism float64 `toml:"optimism"`
 	// Longest is how many epochs a source waits at most, as far as a quarter of
 	// the budget goes. 0 stands for half of the time so far, at most the horizon,
-	// and at least the epochs in which all sources could be crawled 40 times.
+	// and at least the epochs in which all sources could be crawled 40 times. Under the
+	// objective delay no source is left alone, and none waits for this.
 	Longest float64 `toml:"longest"`
 }
 
@@ -95,12 +98,15 @@ func New(t env.Terms, set *Settings) (*Learner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
+	if t.Objective.Law == env.LawFreshness {
+		return nil, errors.New("it learns from items, and under the objective freshness there are none")
+	}
 	t.Costs = slices.Clone(t.Costs)
-	if !s.Profile {
-		t.Length = 0 // no dates
+	if t.Objective.Law == env.LawDelay {
+		s.Optimism, s.Longest = 0, never
 	}
 	return &Learner{
-		terms: t, set: s, est: estimate.New(t, s.Horizon), round: t.Round(),
+		terms: t, set: s, est: estimate.New(t, s.Horizon, s.Profile), round: t.Round(),
 		sel: baselines.NewSelector(t.Costs, t.Budget), schedule: schedule{Epoch: -1},
 	}, nil
 }

@@ -19,11 +19,48 @@ func (l *Learner) optimistic(i int) env.Source {
 	return s
 }
 
-// foretell returns the index of source i, thought to be s, times its cost: what waits
+// foretell returns the index of source i, thought to be s, times its cost.
+func (l *Learner) foretell(i int, s env.Source, o *env.Online) float64 {
+	switch age := float64(o.Age(i)); s.Law {
+	case env.LawDelay:
+		return l.foretellDelay(i, s, o.Epoch, age)
+	case env.LawDeadline:
+		return l.foretellDeadline(i, s, o.Epoch, age)
+	}
+	return l.foretellInterest(i, s, o)
+}
+
+// foretellDelay is the index of the delay, whose kth power an item costs. In the last a
+// epochs the source has published at a rate of behind times its mean, and in the next a it
+// will at one of ahead. At that rate what has waited so far would cost as much per epoch
+// after
+//
+//	η = a(behind/ahead)^(1/k)
+//
+// epochs, and of these it has the index: Λ·ahead·k/(k + 1)·η^(k+1) where they are many, and
+//
+//	Cγ(η) = (η + 1)H(η) − ηH(η + 1),   H(η) = −Λ·ahead·η^(k+1)/(k + 1)
+//
+// of whole epochs.
+func (l *Learner) foretellDelay(i int, s env.Source, epoch int, age float64) float64 {
+	behind, ahead := l.est.Between(i, epoch, -age), l.est.Between(i, epoch, age)
+	s.Rate *= ahead
+	eta := age * math.Pow(behind/ahead, 1/cmp.Or(s.Shape, 1))
+	return (eta+1)*s.Harvest(eta) - eta*s.Harvest(eta+1)
+}
+
+// foretellDeadline is the index of what is found in time, with what waits as the hours
+// behind have brought it.
+func (l *Learner) foretellDeadline(i int, s env.Source, epoch int, age float64) float64 {
+	behind := l.est.Between(i, epoch, -min(age, s.Lifetime()))
+	return behind * ((age+1)*s.Harvest(age) - age*s.Harvest(age+1))
+}
+
+// foretellInterest is the index of interest that decays: what waits
 // there and what is to come follow from the hours and days behind and ahead. Both are counted over those
 // of all sources: sources sleep until they reach a price, which is to be much the same
 // at all hours.
-func (l *Learner) foretell(i int, s env.Source, o *env.Online) float64 {
+func (l *Learner) foretellInterest(i int, s env.Source, o *env.Online) float64 {
 	age, alpha := float64(o.Age(i)), s.Factor()
 	behind, ofAll := l.est.Share(i, o.Epoch, -1, min(age, s.Window), alpha)
 	x := s.Harvest(age) * behind / ofAll

@@ -1,0 +1,93 @@
+package forecast
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+
+	"ephemera/baselines"
+	"ephemera/baselines/index"
+	"ephemera/env"
+	"ephemera/env/envtest"
+	"ephemera/env/stream"
+)
+
+func objective(t testing.TB, text string) env.Objective {
+	t.Helper()
+	o, err := env.ParseObjective(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestObjectives: what is learned from nothing under an objective brings nearly what exact
+// Whittle brings, which is given the rates. Costs are below 0: more than 1 is worse there.
+func TestObjectives(t *testing.T) {
+	envtest.Alone(t)
+	for text, within := range map[string]float64{"interest:4h": .99, "delay": 1.01, "delay:0.5": 1.01, "delay:2": 1.02, "deadline:6h": .98} {
+		in := env.Wide(50, 5, 3).WithObjective(objective(t, text), time.Hour)
+		o := env.PoissonOptions{Marks: env.MarksPerItem}
+		l := newLearner(in.Terms(), nil)
+		rewards(t, in, 1, o, env.NewAgent(l), 3000)
+		of := func(a env.Agent) float64 { return floats.Sum(rewards(t, in, 2, o, a, 3000)[200:]) }
+		learned, whittle := of(env.NewAgent(l.Frozen())), of(env.NewAgent(baselines.NewWhittle(in)))
+		share := learned / whittle
+		t.Logf("%s: %.4f of Whittle", text, share)
+		if worse := whittle < 0 && share > within || whittle > 0 && share < within; worse {
+			t.Errorf("%s: what is learned brings %.4f of Whittle; want %v", text, share, within)
+		}
+	}
+}
+
+// TestIndexOfObjective: where all hours are alike the index is that of the harvest curve.
+func TestIndexOfObjective(t *testing.T) {
+	for _, text := range []string{"delay", "delay:0.5", "delay:2", "deadline:24h"} {
+		terms := env.Terms{Costs: []float64{1}, Budget: 1, Objective: objective(t, text)}
+		l := newLearner(terms, nil)
+		l.Update([]env.Crawled{{Age: 50, Items: []env.Item{{Age: 30, Interest: 2}, {Age: 3, Interest: 2}}}}, &env.Online{Epoch: 51, Last: []int{50}})
+		s := l.optimistic(0)
+		curve := index.NewCurve(s)
+		for age := 1; age < 60; age++ {
+			got := l.foretell(0, s, &env.Online{Epoch: 50 + age, Last: []int{50}})
+			if want := curve.Index(age); math.Abs(got-want) > 1e-9*math.Abs(curve.Index(60)) {
+				t.Errorf("%s, age %d: index %v; want %v", text, age, got, want)
+			}
+		}
+		if s.Interest < .5 || s.Rate > .5 {
+			t.Errorf("%s: %+v is thought of two items in 50 epochs that are worth 2", text, s)
+		}
+	}
+}
+
+// TestDelayByTheHour: two sources publish as much, one of them by day and one by night. At
+// the end of the day, with both crawled as long ago, that of the day is crawled: more waits
+// there, and less is to come.
+func TestDelayByTheHour(t *testing.T) {
+	r := stream.New(1, stream.Test)
+	terms := env.Terms{Costs: []float64{1, 1}, Budget: 1, Start: 86400 * 20000, Length: 3600, Objective: objective(t, "delay")}
+	l := newLearner(terms, nil)
+	for epoch := 6; epoch < 24*200; epoch += 6 {
+		var got []env.Crawled
+		for i := range 2 {
+			c := env.Crawled{Source: i, Age: 6}
+			for k := 6; k > 0; k-- {
+				if hour := (epoch - k + 1) % 24; (hour > 6 && hour <= 18) == (i == 0) && r.Float64() < .5 {
+					c.Items = append(c.Items, env.Item{Age: float64(k) - .5, Interest: 1})
+				}
+			}
+			got = append(got, c)
+		}
+		l.Update(got, &env.Online{Epoch: epoch + 1})
+	}
+	for hour, first := range map[int]int{18: 0, 6: 1} {
+		at := 24*200 + hour
+		o := &env.Online{Epoch: at, Last: []int{at - 6, at - 6}}
+		day, night := l.foretell(0, l.optimistic(0), o), l.foretell(1, l.optimistic(1), o)
+		if (day > 2*night) != (first == 0) || (night > 2*day) != (first == 1) {
+			t.Errorf("at %d o'clock the source of the day has the index %v, that of the night %v", hour, day, night)
+		}
+	}
+}
