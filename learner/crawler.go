@@ -2,6 +2,7 @@ package learner
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -48,8 +49,9 @@ type CrawlerOptions struct {
 	Epoch    time.Duration // how exact times are; some crawls should fit into each
 	Budget   float64       // what the crawls of an epoch may cost together
 	PerGroup int           // crawls of one group in an epoch, at most; 0 for any number
-	HalfLife time.Duration // in which an item loses half of its interest
-	Seed     uint64        // of a learner that draws
+	// Objective is what crawls are to bring about; none stands for delay.
+	Objective env.Objective
+	Seed      uint64 // of a learner that draws
 }
 
 // Source is what a program knows of a source.
@@ -109,12 +111,19 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 	if o.Learner == "" {
 		o.Learner = "forecast"
 	}
+	if o.Objective.Law == "" {
+		o.Objective = env.Delay
+	}
 	kind, err := find(o.Learner, env.LevelOnline)
 	switch err := cmp.Or(err, check.Positive("budget", o.Budget)); {
 	case err != nil:
 		return nil, err
-	case o.Epoch <= 0 || o.HalfLife <= 0:
-		return nil, fmt.Errorf("epoch and half-life are %v and %v; allowed is above 0", o.Epoch, o.HalfLife)
+	case o.Epoch <= 0:
+		return nil, fmt.Errorf("epoch is %v; allowed is above 0", o.Epoch)
+	case o.Objective.Law == env.LawFreshness:
+		return nil, errors.New("objective is freshness; allowed are interest, delay and deadline, as crawls bring items")
+	case o.Objective.Unseen() && !kind.FromItems:
+		return nil, fmt.Errorf("objective is %v; allowed for the learner %s are interest and deadline, as it learns what a crawl is worth from what it brings", o.Objective, kind.Name)
 	case o.PerGroup < 0:
 		return nil, fmt.Errorf("crawls per group are %d; allowed is 0 or more", o.PerGroup)
 	}
@@ -134,7 +143,7 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 
 // terms returns what the learner is given of the sources.
 func (c *Crawler) terms() env.Terms {
-	t := env.Terms{Budget: c.limits.Budget, Start: c.start.Unix(), Length: c.opt.Epoch.Seconds()}
+	t := env.Terms{Budget: c.limits.Budget, Start: c.start.Unix(), Length: c.opt.Epoch.Seconds(), Objective: c.opt.Objective}
 	for _, p := range c.src {
 		if p.Name == "" {
 			p.Rules.Cost = math.Inf(1)

@@ -16,7 +16,7 @@ import (
 // state.
 func ExampleCrawler() {
 	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
-	c, err := learner.NewCrawler(now, learner.CrawlerOptions{Epoch: time.Hour, Budget: 1, HalfLife: 4 * time.Hour})
+	c, err := learner.NewCrawler(now, learner.CrawlerOptions{Epoch: time.Hour, Budget: 1})
 	if err != nil {
 		panic(err)
 	}
@@ -51,7 +51,7 @@ func ExampleCrawler() {
 	fmt.Println(crawls)
 	fmt.Printf("news has %.1f items per hour, error %v\n", news.Items, err)
 	// Output:
-	// map[blog:6 busy:16 dead:8 news:66]
+	// map[blog:8 busy:16 dead:8 news:64]
 	// news has 2.0 items per hour, error <nil>
 }
 

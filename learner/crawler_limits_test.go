@@ -17,7 +17,7 @@ func TestFarDates(t *testing.T) {
 	for _, epoch := range []time.Duration{time.Second, time.Minute, time.Hour} {
 		for _, years := range []int{1, 100, 291, 293, 3000, 100_000} {
 			t.Run(fmt.Sprint(epoch, " epochs, ", years, " years"), func(t *testing.T) {
-				c, err := NewCrawler(began, CrawlerOptions{Budget: 1, Epoch: epoch, HalfLife: time.Hour})
+				c, err := NewCrawler(began, CrawlerOptions{Budget: 1, Epoch: epoch})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ephemera/env"
 	"ephemera/env/stream"
 )
 
@@ -15,7 +16,10 @@ var began = time.Unix(1_700_000_000, 0)
 
 func newTestCrawler(t testing.TB, o CrawlerOptions) *Crawler {
 	t.Helper()
-	o.Epoch, o.HalfLife = time.Hour, 4*time.Hour
+	o.Epoch = time.Hour
+	if o.Objective.Law == "" {
+		o.Objective = env.Objective{Law: env.LawExponential, Time: 4 * time.Hour}
+	}
 	c, err := NewCrawler(began, o)
 	if err != nil {
 		t.Fatal(err)

@@ -260,20 +260,30 @@ func (c *Crawler) found(d *env.Crawled, items []Item, at time.Time) {
 		if math.IsNaN(found.Interest) {
 			found.Interest = -1
 		} else {
-			d.Interest += found.Interest
+			d.Interest += c.harvest(found)
 		}
 		d.Items = append(d.Items, found)
 	}
 	slices.SortFunc(d.Items, func(a, b env.Item) int { return cmp.Compare(b.Age, a.Age) })
 }
 
+// harvest returns what an item that was found earns: under a deadline nothing that was found
+// too late.
+func (c *Crawler) harvest(it env.Item) float64 {
+	if o := c.opt.Objective; o.Law == env.LawDeadline && it.Age*c.opt.Epoch.Seconds() > o.Time.Seconds() {
+		return 0
+	}
+	return it.Interest
+}
+
 // item returns an item as a crawl at that time finds it.
 func (c *Crawler) item(it Item, at time.Time) env.Item {
 	age := max(0, at.Sub(it.Published))
-	return env.Item{
-		Age:      age.Seconds() / c.opt.Epoch.Seconds(),
-		Interest: it.Worth * math.Exp2(-age.Seconds()/c.opt.HalfLife.Seconds()),
+	found := env.Item{Age: age.Seconds() / c.opt.Epoch.Seconds(), Interest: it.Worth}
+	if o := c.opt.Objective; o.Law == env.LawExponential {
+		found.Interest *= math.Exp2(-age.Seconds() / o.Time.Seconds())
 	}
+	return found
 }
 
 // Report tells what items are worth, by now, that a crawl at that time found with

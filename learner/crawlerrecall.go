@@ -52,7 +52,7 @@ type sourceState struct {
 // life names what a state of a source goes with.
 func (c *Crawler) life() string {
 	version := c.kind.version(env.LevelOnline)
-	return fmt.Sprintf("%s %d, epochs of %v from %d", c.kind.Name, version, c.opt.Epoch, c.origin)
+	return fmt.Sprintf("%s %d, %v, epochs of %v from %d", c.kind.Name, version, c.opt.Objective, c.opt.Epoch, c.origin)
 }
 
 // SourceState returns what is known of a source, as JSON.

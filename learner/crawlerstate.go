@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -19,7 +20,6 @@ import (
 // CrawlerState is what a [Crawler] holds besides its learner and its sources, as data.
 type CrawlerState struct {
 	PerGroup int           `json:"per_group"`
-	HalfLife time.Duration `json:"half_life"` // ns
 	Budget   float64       `json:"budget"`
 	Now      time.Time     `json:"now"`              // latest time
 	Origin   int64         `json:"origin,omitempty"` // first epoch at the start, Unix seconds; 0 in older versions
@@ -53,15 +53,15 @@ func (c *Crawler) header(state any) (s Saved, err error) {
 		return s, err
 	}
 	s = Saved{
-		Format:  format,
-		Version: c.kind.version(env.LevelOnline),
-		Config:  string(config),
-		Start:   c.start.Unix(),
-		Length:  c.opt.Epoch.Seconds(),
+		Format:    format,
+		Version:   c.kind.version(env.LevelOnline),
+		Config:    string(config),
+		Start:     c.start.Unix(),
+		Length:    c.opt.Epoch.Seconds(),
+		Objective: c.opt.Objective,
 	}
 	s.Crawls = &CrawlerState{
-		PerGroup: c.opt.PerGroup, HalfLife: c.opt.HalfLife, Budget: c.limits.Budget,
-		Now: c.now, Epoch: c.view.Epoch, Origin: c.origin,
+		PerGroup: c.opt.PerGroup, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch, Origin: c.origin,
 	}
 	s.State, err = json.Marshal(state)
 	return s, err
@@ -100,12 +100,15 @@ func (c *Crawler) Save(w io.Writer) error {
 // interrupted.
 func (s *Saved) Crawler() (*Crawler, error) {
 	d := s.Crawls
-	if d == nil {
+	switch {
+	case d == nil:
 		return nil, fmt.Errorf("the learner %q was not saved by a program that crawls", s.config.Algorithm)
+	case s.Objective.Law == "":
+		return nil, errors.New("it was saved by a version that had a half-life in place of an objective")
 	}
 	c, err := newCrawler(time.Unix(s.Start, 0), CrawlerOptions{
 		Learner: s.config.Algorithm, Settings: s.settings, Epoch: time.Duration(s.Length * float64(time.Second)),
-		Budget: d.Budget, PerGroup: d.PerGroup, HalfLife: d.HalfLife,
+		Budget: d.Budget, PerGroup: d.PerGroup, Objective: s.Objective,
 	})
 	if err != nil {
 		return nil, err
@@ -227,16 +230,15 @@ func Continue(o CrawlerOptions, t env.Terms, l Learner, v *env.Online) (*Crawler
 
 // Belief is what a [Crawler] thinks of a source.
 type Belief struct {
-	Items    float64       // per hour
-	Interest float64       // published per hour
-	HalfLife time.Duration // of the interest
-	Last     time.Time     // epoch of its last crawl; zero before
-	Due      time.Time     // when a crawl is worth its price; zero for never
-	Price    float64       // of a crawl: interest that it has to bring beyond what waiting would
+	Items    float64   // per hour
+	Interest float64   // published per hour
+	Last     time.Time // epoch of its last crawl; zero before
+	Due      time.Time // when a crawl is worth its price; zero for never
+	Price    float64   // of a crawl: what it has to bring, or save, beyond what waiting would
 }
 
-// Belief returns what the learner thinks of a source. Items, interest and half-life
-// are 0 where it does not estimate them.
+// Belief returns what the learner thinks of a source. Items and interest are 0 where it
+// does not estimate them.
 func (c *Crawler) Belief(source string) (b Belief, err error) {
 	i, err := c.find(source)
 	if err != nil {
@@ -244,9 +246,8 @@ func (c *Crawler) Belief(source string) (b Belief, err error) {
 	}
 	b.Price = c.open.Price() * c.src[i].Rules.Cost
 	if e, ok := c.open.(env.Estimator); ok {
-		items, inflow, decay := e.Estimate(i)
+		items, inflow, _ := e.Estimate(i)
 		b.Items, b.Interest = items/c.opt.Epoch.Hours(), inflow/c.opt.Epoch.Hours()
-		b.HalfLife = time.Duration(math.Ln2 / decay * float64(c.opt.Epoch))
 	}
 	last := c.view.Last[i]
 	if c.src[i].Done > 0 {

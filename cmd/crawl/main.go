@@ -42,6 +42,9 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	o := crawl.Options{Now: time.Now, Uptime: clock.Now, Log: slog.New(slog.NewTextHandler(stderr, nil))}
 	var contact, worth, page, hookSecret, export, from, recording string
 	var dry, once bool
+	f.TextVar(&o.Objective, "objective", env.Delay,
+		"`aim` of the looks: delay is the mean time until an item is found; others are interest:HALF-LIFE "+
+			"such as interest:2h, delay:K with the Kth power of the time, and deadline:TIME such as deadline:24h")
 	f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
 	f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
 	f.StringVar(&contact, "contact", "",
@@ -49,7 +52,6 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	f.StringVar(&worth, "worth", "",
 		"`file` with the columns source, the address of a feed, and worth, 0 to 10: "+
 			"what its items are worth; 1 without")
-	f.DurationVar(&o.HalfLife, "half-life", 2*time.Hour, "`time` in which an item loses half of its interest")
 	f.DurationVar(&o.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")
 	f.DurationVar(&o.Longest, "longest", 24*time.Hour,
 		"`time` between two requests for a feed, at most, as far as -per-hour goes")
@@ -92,8 +94,8 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		return cli.Usagef("-longest is %v; allowed is -shortest, %v, to %v", o.Longest, o.Shortest, year)
 	case o.Unvalidated < 0 || o.Unvalidated > year:
 		return cli.Usagef("-without-validators is %v; allowed is 0 to %v", o.Unvalidated, year)
-	case o.HalfLife < time.Second || o.HalfLife > year:
-		return cli.Usagef("-half-life is %v; allowed is 1s to %v", o.HalfLife, year)
+	case o.Objective.Law == "" || o.Objective.Law == env.LawFreshness:
+		return cli.Usagef("-objective is %q; allowed are interest, delay and deadline, as feeds have items", o.Objective)
 	case o.PublicURL != "" && !isAddress(o.PublicURL):
 		return cli.Usagef("-public-url is %q; allowed is an address with http or https", o.PublicURL)
 	case o.Hook != "" && !isAddress(o.Hook):

@@ -82,7 +82,8 @@ put is on disk when it is acknowledged.
 	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate; with -tls-key, clients speak TLS")
 	f.StringVar(&s.key, "tls-key", "", "`file` of the certificate's key")
 	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; "+
-		"with ,shadow it only looks on", func(v string) error { return learnFlag(v, s.learn) })
+		"with ,interest:4h, ,delay:2 or ,deadline:24h behind it for another aim than ,delay, the mean time until "+
+		"an item is found; with ,shadow it only looks on", func(v string) error { return learnFlag(v, s.learn) })
 	f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
 	f.StringVar(&s.from, "from", "",
 		"with -export: `address` of a service that runs, "+
@@ -108,18 +109,30 @@ put is on disk when it is acknowledged.
 	return false, nil
 }
 
-// learnFlag reads CRAWL:PER_HOUR, CRAWL:PER_HOUR,shadow or the name of a TOML file.
+// learnFlag reads CRAWL:PER_HOUR, with ,OBJECTIVE or ,shadow behind it, or the name of a TOML
+// file.
 func learnFlag(v string, learn map[string]frontier.LearnOptions) error {
 	if strings.HasSuffix(v, ".toml") {
 		return learnFile(v, learn)
 	}
-	text, shadow := strings.CutSuffix(v, ",shadow")
+	var opt frontier.LearnOptions
+	text, more, _ := strings.Cut(v, ",")
+	for part := range strings.SplitSeq(more, ",") {
+		if part == "" {
+			continue
+		} else if part == "shadow" {
+			opt.Shadow = true
+		} else if err := opt.Objective.UnmarshalText([]byte(part)); err != nil {
+			return fmt.Errorf("%w; ,shadow is allowed too", err)
+		}
+	}
 	i := strings.LastIndexByte(text, ':')
 	perHour, err := strconv.ParseFloat(text[i+1:], 64)
 	if i <= 0 || err != nil {
-		return errors.New("allowed are CRAWL:PER_HOUR, CRAWL:PER_HOUR,shadow and a file *.toml")
+		return errors.New("allowed are CRAWL:PER_HOUR, with ,OBJECTIVE or ,shadow behind it, and a file *.toml")
 	}
-	learn[text[:i]] = frontier.LearnOptions{PerHour: perHour, Shadow: shadow}
+	opt.PerHour = perHour
+	learn[text[:i]] = opt
 	return nil
 }
 

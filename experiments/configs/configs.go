@@ -29,12 +29,10 @@ func Names() []string {
 func Read(name string) ([]byte, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		name := strings.TrimSuffix(strings.TrimPrefix(name, "experiments/configs/"), ".toml")
-		text, err = Files.ReadFile(name + ".toml")
+		text, err = Files.ReadFile(strings.TrimSuffix(strings.TrimPrefix(name, "experiments/configs/"), ".toml") + ".toml")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s",
-			name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s", name, strings.Join(Names(), ", "))
 	}
 	return text, nil
 }

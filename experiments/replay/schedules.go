@@ -290,7 +290,7 @@ func (a *Answer) learn(ctx context.Context) error {
 
 // state returns the learner as it ends, as a program that crawls takes it up.
 func (a *Answer) state(l learner.Learner, played env.World) ([]byte, error) {
-	o := learner.CrawlerOptions{Learner: theLearner, Settings: a.window.settings(), HalfLife: seconds(3600 * a.HalfLife)}
+	o := learner.CrawlerOptions{Learner: theLearner, Settings: a.window.settings(), Objective: env.Objective{Law: env.LawExponential, Time: seconds(3600 * a.HalfLife)}}
 	c, err := learner.Continue(o, played.Terms(), l, &played.View().Online)
 	if err != nil {
 		return nil, err

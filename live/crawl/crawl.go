@@ -18,6 +18,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"ephemera/env"
 	"ephemera/learner"
 	"ephemera/live/clock"
 	"ephemera/live/feed"
@@ -33,7 +34,7 @@ type Options struct {
 	PerHour float64 // requests for feeds
 
 	Worth       map[string]float64 // of an item, by the feed's address; before that of the OPML file
-	HalfLife    time.Duration      // in which an item loses half of its interest
+	Objective   env.Objective      // what looks are to bring about; none stands for delay
 	Shortest    time.Duration      // between two requests for a feed
 	Longest     time.Duration      // as far as requests are allowed
 	Unvalidated time.Duration      // shortest, for feeds that cannot be asked for changes alone

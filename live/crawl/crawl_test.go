@@ -56,8 +56,8 @@ func TestImport(t *testing.T) {
 		}
 	}
 	bad := simulate(t, r.Server, address(0))
-	bad.opt.HalfLife = 0
-	if n, err := bad.Import(rec); n != 0 || err == nil || !strings.Contains(err.Error(), "half-life") {
+	bad.opt.Objective.Law = env.LawFreshness
+	if n, err := bad.Import(rec); n != 0 || err == nil || !strings.Contains(err.Error(), "objective") {
 		t.Errorf("no learner can begin, and the past of %d feeds is known: %v", n, err)
 	}
 	if n, err := other.Plan(io.Discard, 24*time.Hour); err != nil || n < 10 || n > 30*24 {

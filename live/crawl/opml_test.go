@@ -102,7 +102,7 @@ func TestOddList(t *testing.T) {
 	check(s.Close())
 	for _, text := range []string{"", "<opml><body/></opml>", opml("/relative")} {
 		check(os.WriteFile(l.OPML, []byte(text), 0o644))
-		if c, err := Open(Options{OPML: l.OPML, Dir: l.Dir, PerHour: 30, HalfLife: time.Hour, Shortest: time.Hour, Longest: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler)}); err == nil {
+		if c, err := Open(Options{OPML: l.OPML, Dir: l.Dir, PerHour: 30, Shortest: time.Hour, Longest: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler)}); err == nil {
 			t.Errorf("%q is taken for a list", text)
 			c.Close()
 		}

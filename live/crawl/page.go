@@ -57,10 +57,9 @@ type view struct {
 // feedRow is what is thought of a feed.
 type feedRow struct {
 	*record
-	PerDay   float64
-	HalfLife time.Duration
-	Due      time.Time
-	Reason   string
+	PerDay float64
+	Due    time.Time
+	Reason string
 }
 
 // Name returns what people call the feed.
@@ -115,7 +114,7 @@ func (c *Crawler) Row(r *record) feedRow {
 		row.Reason = "it moved to where another feed of the list is, and is asked for as " + r.same.Name()
 		return row
 	}
-	row.PerDay, row.HalfLife = b.Items*24, b.HalfLife
+	row.PerDay = b.Items * 24
 	row.Due, row.Reason = c.free(r, c.latest)
 	epoch, _ := c.opt.epoch()
 	switch {

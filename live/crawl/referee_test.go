@@ -489,7 +489,7 @@ func (l life) open(onDisk io.Writer) *sim {
 	s := &sim{life: l, now: l.Begin, onDisk: onDisk}
 	n := &network{server: l.Server, fault: faults[l.Fault], now: func() time.Time { return s.now }}
 	o := Options{
-		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour, HalfLife: 2 * time.Hour,
+		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
 		Now:    func() time.Time { return s.now.Add(s.Ahead) },
 		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(s.now.UnixNano())} }, Log: slog.New(slog.DiscardHandler), disk: l.disk,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ephemera/env"
 	"ephemera/learner"
 	"ephemera/learner/forecast"
 	"ephemera/live/clock"
@@ -168,8 +169,9 @@ func (c *Crawler) load() error {
 	return nil
 }
 
-// loadLearner takes up the learner and the sums. Where its epochs were of another
-// length, or none was kept that this program reads, it learns the journal anew.
+// loadLearner takes up the learner and the sums. Where its epochs were of another length
+// or its objective another, or none was kept that this program reads, it learns the journal
+// anew.
 func (c *Crawler) loadLearner() error {
 	data, err := c.store.Value(learnerName)
 	if err != nil {
@@ -194,7 +196,7 @@ func (c *Crawler) loadLearner() error {
 		}
 		return c.beginLearner()
 	}
-	if s.Length != epoch.Seconds() || s.Crawls.HalfLife != c.opt.HalfLife {
+	if s.Length != epoch.Seconds() || s.Objective != c.opt.objective() {
 		return c.beginLearner()
 	}
 	c.learner = l
@@ -229,6 +231,14 @@ func (c *Crawler) beginLearner() error {
 	return nil
 }
 
+// objective returns what looks are to bring about.
+func (o *Options) objective() env.Objective {
+	if o.Objective.Law == "" {
+		return env.Delay
+	}
+	return o.Objective
+}
+
 // newLearner returns a learner whose epochs begin a minute after the hour, before a
 // time: much is published at full hours.
 func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
@@ -236,7 +246,7 @@ func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
 	set := forecast.DefaultSettings()
 	set.Horizon *= time.Hour.Hours() / epoch.Hours()
 	start = start.Truncate(time.Hour).Add(-59 * time.Minute)
-	return learner.NewCrawler(start, learner.CrawlerOptions{Epoch: epoch, Budget: budget, HalfLife: o.HalfLife, Settings: &set})
+	return learner.NewCrawler(start, learner.CrawlerOptions{Epoch: epoch, Budget: budget, Objective: o.objective(), Settings: &set})
 }
 
 // replay tells the learner and the sums of the entries of the journal that they do not

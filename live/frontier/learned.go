@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ephemera/env"
 	"ephemera/learner"
 	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
@@ -20,8 +21,7 @@ import (
 // Metadata by which a client tells what a fetch found. A known URL of a learned
 // crawl that has one of the first three is fetched again when the learner says.
 const (
-	// When the items were published that are new since the last fetch, RFC 3339 or Unix seconds.
-	metaItems = "ephemera.items"
+	metaItems = "ephemera.items" // when the items were published that are new since the last fetch, RFC 3339 or Unix seconds
 	metaWorth = "ephemera.worth" // what each of them is worth; 1 without
 	metaNew   = "ephemera.new"   // how many are new, where their times are not known
 	metaWhy   = "ephemera.why"   // the answer of GetURLStatus says what the learner thinks
@@ -31,12 +31,12 @@ const (
 
 // LearnOptions say how the URLs of a crawl are fetched again.
 type LearnOptions struct {
-	PerHour float64 `toml:"per_hour"` // fetches
-	// Nothing is changed: what the learner would do is compared with what the client does.
-	Shadow   bool     `toml:"shadow"`
+	PerHour  float64  `toml:"per_hour"` // fetches
+	Shadow   bool     `toml:"shadow"`   // nothing is changed: what the learner would do is compared with what the client does
 	Shortest Duration `toml:"shortest"`
-	Longest  Duration `toml:"longest"`   // as far as the budget goes; 0 leaves it open
-	HalfLife Duration `toml:"half_life"` // in which an item loses half of its interest; 0 stands for 4 hours
+	Longest  Duration `toml:"longest"` // as far as the budget goes; 0 leaves it open
+
+	Objective env.Objective `toml:"objective"` // what fetches are to bring about; none stands for delay
 }
 
 // Duration is a time.Duration that a file has as "24h".
@@ -121,7 +121,9 @@ func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions
 	l := &Learned{store: s, log: log, uptime: uptime, crawls: map[string]*learnedCrawl{}}
 	l.read = clock.Reading{Time: now.Round(0), Uptime: uptime()}
 	for name, opt := range crawls {
-		opt.HalfLife = cmp.Or(opt.HalfLife, Duration(4*time.Hour))
+		if opt.Objective.Law == "" {
+			opt.Objective = env.Delay
+		}
 		c := &learnedCrawl{opt: opt, sources: map[string]*source{}, saved: now}
 		if err := l.open(name, c, now); err != nil {
 			return nil, fmt.Errorf("crawl %q: %w", name, err)
@@ -156,8 +158,7 @@ func (c *learnedCrawl) source(name string) *source {
 func items(said map[string][]string, last, now time.Time) ([]learner.Item, error) {
 	for key := range said {
 		if !slices.Contains([]string{metaItems, metaWorth, metaNew}, key) {
-			return nil, fmt.Errorf("there is metadata %q; allowed are %s, %s and %s",
-				key, metaItems, metaWorth, metaNew)
+			return nil, fmt.Errorf("there is metadata %q; allowed are %s, %s and %s", key, metaItems, metaWorth, metaNew)
 		}
 	}
 	var found []learner.Item
@@ -167,8 +168,7 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 		if err != nil {
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return nil, fmt.Errorf("%s is %q; allowed is a time as 2026-11-22T10:00:00Z or in Unix seconds",
-					metaItems, text)
+				return nil, fmt.Errorf("%s is %q; allowed is a time as 2026-11-22T10:00:00Z or in Unix seconds", metaItems, text)
 			}
 			at = time.Unix(n, 0)
 		}
@@ -191,8 +191,7 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 		}
 		n = min(n, mostNew)
 		for i := range n { // evenly since the last fetch
-			after := now.Sub(last) * time.Duration(2*i+1) / time.Duration(2*n)
-			found = append(found, learner.Item{Published: last.Add(after)})
+			found = append(found, learner.Item{Published: last.Add(now.Sub(last) * time.Duration(2*i+1) / time.Duration(2*n))})
 		}
 	}
 	return found, nil
@@ -226,9 +225,7 @@ func (l *Learned) follow(now time.Time) {
 
 // put schedules a URL or completes it, after the learner has taken up what a fetch found.
 // A mistake is one in what the client says of the fetch: it counts as failed.
-func (l *Learned) put(
-	ms int64, id schedule.ID, item *pb.KnownURLItem,
-) (due int64, commit *store.Commit, mistake, err error) {
+func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem) (due int64, commit *store.Commit, mistake, err error) {
 	info := item.GetInfo()
 	due = seconds(item.GetRefetchableFromDate())
 	c := l.crawls[id.Crawl]
@@ -257,9 +254,7 @@ func (l *Learned) put(
 // take takes up what the client says of a fetch, and returns when the URL is due in the
 // schedule, and whether it is a learned one. It takes what it reads out of the metadata:
 // the items are those of this fetch.
-func (c *learnedCrawl) take(
-	now time.Time, name string, info *pb.URLInfo, due int64,
-) (at int64, known bool, mistake error) {
+func (c *learnedCrawl) take(now time.Time, name string, info *pb.URLInfo, due int64) (at int64, known bool, mistake error) {
 	said := map[string][]string{}
 	for key, values := range info.GetMetadata() {
 		if strings.HasPrefix(key, metaOurs) {
@@ -403,7 +398,7 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 		info.Metadata = map[string]*pb.StringList{}
 	}
 	info.Metadata[metaWhy] = &pb.StringList{Values: []string{
-		fmt.Sprintf("items per hour %.3g", b.Items), fmt.Sprint("half-life ", b.HalfLife.Round(time.Second)),
+		fmt.Sprintf("items per hour %.3g", b.Items), "objective " + c.opt.Objective.String(),
 		fmt.Sprintf("price %.3g", b.Price), "due " + b.Due.UTC().Format(time.RFC3339),
 	}}
 	if mistake != "" {
@@ -434,13 +429,10 @@ func (l *Learned) Summaries(most int) (all []Summary) {
 			if most == 0 {
 				break
 			}
-			b.HalfLife = b.HalfLife.Round(time.Second)
 			s.Beliefs = append(s.Beliefs, Belief{idOf(crawl, name).URL, b})
 		}
 		if most > 0 {
-			slices.SortFunc(s.Beliefs, func(a, b Belief) int {
-				return cmp.Or(cmp.Compare(b.Items, a.Items), cmp.Compare(a.URL, b.URL))
-			})
+			slices.SortFunc(s.Beliefs, func(a, b Belief) int { return cmp.Or(cmp.Compare(b.Items, a.Items), cmp.Compare(a.URL, b.URL)) })
 			s.Beliefs = s.Beliefs[:min(most, len(s.Beliefs))]
 		}
 		all = append(all, s)

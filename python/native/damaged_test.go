@@ -95,8 +95,9 @@ func TestAlteredStates(t *testing.T) {
 	}
 	for _, name := range []string{"lspe", "forecast"} {
 		saved["feeds "+name] = func() (string, error) {
+			twoHours := env.Objective{Law: env.LawExponential, Time: 2 * time.Hour}
 			f, err := learner.NewCrawler(begin,
-				learner.CrawlerOptions{Learner: name, Epoch: time.Hour, HalfLife: 2 * time.Hour, Budget: 2})
+				learner.CrawlerOptions{Learner: name, Epoch: time.Hour, Objective: twoHours, Budget: 2})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -29,8 +29,6 @@ class Belief:
     """Per hour."""
     interest: float
     """Published per hour."""
-    half_life: float
-    """Of the interest, seconds."""
     last: float
     """Unix time of the epoch of its last crawl."""
     due: float
@@ -54,7 +52,7 @@ class Crawler(_library.Handle):
         *,
         epoch: float = 3600.0,
         budget: float = 1.0,
-        half_life: float = 14_400.0,
+        objective: str = "",
         per_group: int = 0,
         learner: str = "forecast",
         settings: Mapping[str, Any] | None = None,
@@ -66,14 +64,16 @@ class Crawler(_library.Handle):
             start: when the first epoch begins.
             epoch: seconds; how exact times are. Some crawls should fit into each.
             budget: what the crawls of an epoch may cost together; one costs 1 unless its source says otherwise.
-            half_life: in which an item loses half of its interest, seconds.
+            objective: what crawls are to bring about: ``delay`` (the default), ``delay:2``, ``interest:4h``
+                or ``deadline:24h``; for ``lspe`` ``interest:4h`` is the default.
             per_group: crawls of one group of sources in an epoch, at most; 0 for any number.
             learner: ``forecast`` or ``lspe``.
             settings: those of the learner.
             seed: of a learner that draws.
         """
         options = {
-            "epoch": _span(epoch), "budget": float(budget), "halfLife": _span(half_life),
+            "epoch": _span(epoch), "budget": float(budget),
+            "objective": objective or ("interest:4h" if learner == "lspe" else "delay"),
             "perGroup": operator.index(per_group), "learner": learner, "seed": seed_of(seed),
         }  # fmt: skip
         self._handle = _library.ask(0, "feeds", _date(start, "start"), options, dict(settings or {}))
@@ -145,7 +145,7 @@ class Crawler(_library.Handle):
     def belief(self, name: str) -> Belief:
         """Return what it thinks of a source."""
         b = self._ask("belief", name)
-        return Belief(b["Items"], b["Interest"], b["HalfLife"] / 1e9, _unix(b["Last"]), _unix(b["Due"]), b["Price"])
+        return Belief(b["Items"], b["Interest"], _unix(b["Last"]), _unix(b["Due"]), b["Price"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it into a file, or as ``state.json`` into a directory; it appears whole or not at all."""
