@@ -64,7 +64,8 @@ func (m memory) KeepRobots(origin *url.URL, rules *Robots) error {
 	return nil
 }
 
-const example = `<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><item><title>one</title><guid>1</guid></item></channel></rss>`
+const example = `<?xml version="1.0"?><rss version="2.0"><channel><title>T</title>` +
+	`<item><title>one</title><guid>1</guid></item></channel></rss>`
 
 // TestAnswers: what each kind of answer leads to.
 func TestAnswers(t *testing.T) {
@@ -72,7 +73,8 @@ func TestAnswers(t *testing.T) {
 	z := gzip.NewWriter(&bomb)
 	z.Write(make([]byte, 100<<20))
 	z.Close()
-	for name, tt := range map[string]struct {
+	for _, tt := range []struct {
+		name    string
 		robots  int // status of robots.txt; 0 for 403, which allows all
 		status  int
 		header  string // name=value lines
@@ -83,33 +85,60 @@ func TestAnswers(t *testing.T) {
 		url     string // of the next fetch; "" for the same
 		reason  string
 	}{
-		"s-maxage":             {status: 200, body: example, header: "Cache-Control=s-maxage=7200,x-max-age=1", outcome: Found},
-		"304 with max-age":     {status: 304, header: "Cache-Control=public, MAX-AGE=\"60\"", outcome: Unchanged, fresh: time.Minute},
-		"503 with a date":      {status: 503, header: "Date=Sun, 06 Nov 1994 08:49:37 GMT\nRetry-After=Sun, 06 Nov 1994 09:49:37 GMT", outcome: Failed, retry: time.Hour},
-		"far away":             {status: 429, header: "Retry-After=" + strings.Repeat("9", 30), outcome: Failed, retry: maxWait},
-		"404 with both":        {status: 404, header: "Cache-Control=max-age=31536000\nRetry-After=60", outcome: Failed, retry: time.Minute, fresh: 365 * 24 * time.Hour},
-		"Expires":              {status: 200, body: example, header: "Date=Sun, 06 Nov 1994 08:49:37 GMT\nExpires=Sun, 06 Nov 1994 09:49:37 GMT", outcome: Found, fresh: time.Hour},
-		"Expires over":         {status: 304, header: "Date=Sun, 06 Nov 1994 08:49:37 GMT\nExpires=Sun, 06 Nov 1994 07:49:37 GMT", outcome: Unchanged},
-		"Expires 0":            {status: 200, body: example, header: "Expires=0", outcome: Found},
-		"max-age over Expires": {status: 200, body: example, header: "Cache-Control=max-age=60\nExpires=Sun, 06 Nov 2094 09:49:37 GMT", outcome: Found, fresh: time.Minute},
-		"redirect":             {status: 301, header: "Location=http://b.test/feed#x", outcome: Found, url: "http://b.test/feed"},
-		"redirect for once":    {status: 302, header: "Location=http://b.test/feed", outcome: Found},
-		"gone":                 {status: 410, outcome: Gone},
-		"moved and gone":       {status: 301, header: "Location=http://gone.test/feed", outcome: Gone},
-		"gone for now":         {status: 302, header: "Location=http://gone.test/feed", outcome: Failed, reason: "for now"},
-		"moved to nothing":     {status: 301, header: "Location=http://none.test/feed", outcome: Failed, reason: "404 Not Found"},
-		"chain":                {status: 302, header: "Location=more/feed", outcome: Failed, reason: "more than 5 redirects"},
-		"other scheme":         {status: 302, header: "Location=file:///etc/passwd", outcome: Failed, reason: "robots.txt"},
-		"private":              {status: 302, header: "Location=http://127.0.0.1/feed", outcome: Failed, reason: "not of the public network"},
-		"robots.txt not ready": {robots: 503, header: "Retry-After=600", outcome: Failed, retry: 10 * time.Minute, reason: "robots.txt cannot be read"},
-		"robots.txt elsewhere": {robots: 302, status: 200, header: "Location=http://b.test/robots.txt", body: example, outcome: Found},
-		"a page":               {status: 200, body: "<!doctype html><p>hello", outcome: Failed, reason: "neither RSS"},
-		"gzip bomb":            {status: 200, header: "Content-Encoding=gzip", body: bomb.String(), outcome: Failed, reason: "larger than 1 MB"},
-		"slow":                 {status: 200, body: example[:20], outcome: Failed, reason: "no answer within"},
-		"deep":                 {status: 200, body: "<rss xmlns:a='u'><channel>" + strings.Repeat("<a:b>", 100_000), outcome: Found},
-		"entities":             {status: 200, body: `<!DOCTYPE x [<!ENTITY a "` + strings.Repeat("z", 1000) + `"><!ENTITY b "` + strings.Repeat("&a;", 1000) + `">]>` + strings.Replace(example, "one", strings.Repeat("&b;", 1000), 1), outcome: Found},
+		{name: "s-maxage", status: 200, body: example, header: "Cache-Control=s-maxage=7200,x-max-age=1",
+			outcome: Found},
+		{name: "304 with max-age", status: 304, header: "Cache-Control=public, MAX-AGE=\"60\"",
+			outcome: Unchanged, fresh: time.Minute},
+		{name: "503 with a date", status: 503,
+			header:  "Date=Sun, 06 Nov 1994 08:49:37 GMT\nRetry-After=Sun, 06 Nov 1994 09:49:37 GMT",
+			outcome: Failed, retry: time.Hour},
+		{name: "far away", status: 429, header: "Retry-After=" + strings.Repeat("9", 30),
+			outcome: Failed, retry: maxWait},
+		{name: "404 with both", status: 404, header: "Cache-Control=max-age=31536000\nRetry-After=60",
+			outcome: Failed, retry: time.Minute, fresh: 365 * 24 * time.Hour},
+		{name: "Expires", status: 200, body: example,
+			header:  "Date=Sun, 06 Nov 1994 08:49:37 GMT\nExpires=Sun, 06 Nov 1994 09:49:37 GMT",
+			outcome: Found, fresh: time.Hour},
+		{name: "Expires over", status: 304,
+			header:  "Date=Sun, 06 Nov 1994 08:49:37 GMT\nExpires=Sun, 06 Nov 1994 07:49:37 GMT",
+			outcome: Unchanged},
+		{name: "Expires 0", status: 200, body: example, header: "Expires=0", outcome: Found},
+		{name: "max-age over Expires", status: 200, body: example,
+			header:  "Cache-Control=max-age=60\nExpires=Sun, 06 Nov 2094 09:49:37 GMT",
+			outcome: Found, fresh: time.Minute},
+		{name: "redirect", status: 301, header: "Location=http://b.test/feed#x",
+			outcome: Found, url: "http://b.test/feed"},
+		{name: "redirect for once", status: 302, header: "Location=http://b.test/feed", outcome: Found},
+		{name: "gone", status: 410, outcome: Gone},
+		{name: "moved and gone", status: 301, header: "Location=http://gone.test/feed", outcome: Gone},
+		{name: "gone for now", status: 302, header: "Location=http://gone.test/feed",
+			outcome: Failed, reason: "for now"},
+		{name: "moved to nothing", status: 301, header: "Location=http://none.test/feed",
+			outcome: Failed, reason: "404 Not Found"},
+		{name: "chain", status: 302, header: "Location=more/feed", outcome: Failed, reason: "more than 5 redirects"},
+		{name: "other scheme", status: 302, header: "Location=file:///etc/passwd",
+			outcome: Failed, reason: "robots.txt"},
+		{name: "private", status: 302, header: "Location=http://127.0.0.1/feed",
+			outcome: Failed, reason: "not of the public network"},
+		{name: "robots.txt not ready", robots: 503, header: "Retry-After=600",
+			outcome: Failed, retry: 10 * time.Minute, reason: "robots.txt cannot be read"},
+		{name: "robots.txt elsewhere", robots: 302, status: 200,
+			header: "Location=http://b.test/robots.txt", body: example, outcome: Found},
+		{name: "a page", status: 200, body: "<!doctype html><p>hello", outcome: Failed, reason: "neither RSS"},
+		{name: "gzip bomb", status: 200, header: "Content-Encoding=gzip", body: bomb.String(),
+			outcome: Failed, reason: "larger than 1 MB"},
+		{name: "slow", status: 200, body: example[:20], outcome: Failed, reason: "no answer within"},
+		{name: "deep", status: 200, body: "<rss xmlns:a='u'><channel>" + strings.Repeat("<a:b>", 100_000),
+			outcome: Found},
+		{
+			name: "entities", status: 200,
+			body: `<!DOCTYPE x [<!ENTITY a "` + strings.Repeat("z", 1000) + `">` +
+				`<!ENTITY b "` + strings.Repeat("&a;", 1000) + `">]>` +
+				strings.Replace(example, "one", strings.Repeat("&b;", 1000), 1),
+			outcome: Found,
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("Cookie")+r.Header.Get("Referer") != "" || r.URL.RawQuery != "" {
@@ -133,7 +162,7 @@ func TestAnswers(t *testing.T) {
 				}
 				w.WriteHeader(status)
 				io.WriteString(w, body)
-				if name == "slow" && r.URL.Path == "/feed" {
+				if tt.name == "slow" && r.URL.Path == "/feed" {
 					w.(http.Flusher).Flush()
 					<-r.Context().Done()
 				}
@@ -146,13 +175,15 @@ func TestAnswers(t *testing.T) {
 				}
 				return (&net.Dialer{Control: Public}).DialContext(ctx, network, address)
 			}
-			if name == "slow" {
+			if tt.name == "slow" {
 				f.Timeout = time.Second
 			}
 			const from = "http://a.test/feed"
 			got := f.Fetch(Place{URL: from})
-			if got.Outcome != tt.outcome || got.Retry != tt.retry || got.Fresh != tt.fresh || got.Place.URL != cmp.Or(tt.url, from) {
-				t.Errorf("%s, %v and %v (%v), then %s; want %s, %v and %v", got.Outcome, got.Retry, got.Fresh, got.Err, got.Place.URL, tt.outcome, tt.retry, tt.fresh)
+			if got.Outcome != tt.outcome || got.Retry != tt.retry || got.Fresh != tt.fresh ||
+				got.Place.URL != cmp.Or(tt.url, from) {
+				t.Errorf("%s, %v and %v (%v), then %s; want %s, %v and %v",
+					got.Outcome, got.Retry, got.Fresh, got.Err, got.Place.URL, tt.outcome, tt.retry, tt.fresh)
 			}
 			if tt.reason != "" && (got.Err == nil || !strings.Contains(got.Err.Error(), tt.reason)) {
 				t.Errorf("reason %v, want %q", got.Err, tt.reason)
@@ -164,57 +195,69 @@ func TestAnswers(t *testing.T) {
 // TestSubscribe: which hubs are asked: by POST, where robots.txt allows it, without
 // credentials, on the public network alone, also after a redirect.
 func TestSubscribe(t *testing.T) {
-	for name, tt := range map[string]struct {
+	for _, tt := range []struct {
+		name       string
 		hub, asked string // the requests besides those for robots.txt
 		reason     string
 	}{
-		"a hub":                 {hub: "http://a.test/hub", asked: "POST a.test/hub topic"},
-		"disallowed":            {hub: "http://a.test/admin/delete?id=5", reason: "robots.txt does not allow it"},
-		"credentials":           {hub: "http://me:secret@a.test/hub", reason: "credentials"},
-		"moved":                 {hub: "http://a.test/moved", asked: "POST a.test/moved topic, POST b.test/hub topic"},
-		"moved to a page":       {hub: "http://a.test/page", asked: "POST a.test/page topic", reason: "302"},
-		"moved to disallowed":   {hub: "http://a.test/moved-admin", asked: "POST a.test/moved-admin topic", reason: "robots.txt does not allow it"},
-		"moved to credentials":  {hub: "http://a.test/moved-login", asked: "POST a.test/moved-login topic", reason: "credentials"},
-		"moved to a private":    {hub: "http://a.test/moved-private", asked: "POST a.test/moved-private topic", reason: "not of the public network"},
-		"in a circle":           {hub: "http://a.test/circle", asked: strings.TrimSuffix(strings.Repeat("POST a.test/circle topic, ", maxRedirects+1), ", "), reason: "307"},
-		"a private hub":         {hub: "http://127.0.0.1/hub", reason: "not of the public network"},
-		"of another scheme":     {hub: "file:///etc/passwd", reason: "allowed is an address with http or https"},
-		"that is no address":    {hub: "http://%zz/", reason: "allowed is an address with http or https"},
-		"that does not want it": {hub: "http://a.test/no", asked: "POST a.test/no topic", reason: "403"},
+		{name: "a hub", hub: "http://a.test/hub", asked: "POST a.test/hub topic"},
+		{name: "disallowed", hub: "http://a.test/admin/delete?id=5", reason: "robots.txt does not allow it"},
+		{name: "credentials", hub: "http://me:secret@a.test/hub", reason: "credentials"},
+		{name: "moved", hub: "http://a.test/moved", asked: "POST a.test/moved topic, POST b.test/hub topic"},
+		{name: "moved to a page", hub: "http://a.test/page", asked: "POST a.test/page topic", reason: "302"},
+		{name: "moved to disallowed", hub: "http://a.test/moved-admin", asked: "POST a.test/moved-admin topic",
+			reason: "robots.txt does not allow it"},
+		{name: "moved to credentials", hub: "http://a.test/moved-login", asked: "POST a.test/moved-login topic",
+			reason: "credentials"},
+		{name: "moved to a private", hub: "http://a.test/moved-private", asked: "POST a.test/moved-private topic",
+			reason: "not of the public network"},
+		{name: "in a circle", hub: "http://a.test/circle",
+			asked:  strings.TrimSuffix(strings.Repeat("POST a.test/circle topic, ", maxRedirects+1), ", "),
+			reason: "307"},
+		{name: "a private hub", hub: "http://127.0.0.1/hub", reason: "not of the public network"},
+		{name: "of another scheme", hub: "file:///etc/passwd", reason: "allowed is an address with http or https"},
+		{name: "that is no address", hub: "http://%zz/", reason: "allowed is an address with http or https"},
+		{name: "that does not want it", hub: "http://a.test/no", asked: "POST a.test/no topic", reason: "403"},
 	} {
-		var asked []string
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/robots.txt" {
-				io.WriteString(w, "User-agent: *\nDisallow: /admin")
-				return
+		t.Run(tt.name, func(t *testing.T) {
+			var asked []string
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/robots.txt" {
+					io.WriteString(w, "User-agent: *\nDisallow: /admin")
+					return
+				}
+				asked = append(asked, r.Method+" "+r.Host+r.URL.Path+" "+r.FormValue("hub.topic"))
+				to := map[string]string{
+					"/moved":         "http://b.test/hub",
+					"/moved-admin":   "http://b.test/admin",
+					"/moved-login":   "http://me@b.test/hub",
+					"/moved-private": "http://127.0.0.1/hub",
+					"/circle":        "/circle",
+				}[r.URL.Path]
+				switch {
+				case to != "":
+					http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+				case r.URL.Path == "/page":
+					http.Redirect(w, r, "/other", http.StatusFound)
+				case r.URL.Path == "/no":
+					w.WriteHeader(http.StatusForbidden)
+				}
+			}))
+			defer s.Close()
+			f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: newMemory(), Now: time.Now}
+			f.Dial = (&net.Dialer{}).DialContext
+			f.DialHub = func(ctx context.Context, network, address string) (net.Conn, error) {
+				if strings.HasSuffix(address, ".test:http") {
+					return net.Dial(network, s.Listener.Addr().String())
+				}
+				return (&net.Dialer{Control: Public}).DialContext(ctx, network, address)
 			}
-			asked = append(asked, r.Method+" "+r.Host+r.URL.Path+" "+r.FormValue("hub.topic"))
-			to := map[string]string{
-				"/moved": "http://b.test/hub", "/moved-admin": "http://b.test/admin", "/moved-login": "http://me@b.test/hub",
-				"/moved-private": "http://127.0.0.1/hub", "/circle": "/circle",
-			}[r.URL.Path]
-			switch {
-			case to != "":
-				http.Redirect(w, r, to, http.StatusTemporaryRedirect)
-			case r.URL.Path == "/page":
-				http.Redirect(w, r, "/other", http.StatusFound)
-			case r.URL.Path == "/no":
-				w.WriteHeader(http.StatusForbidden)
+			err := f.Subscribe(tt.hub, url.Values{"hub.topic": {"topic"}})
+			if got := strings.Join(asked, ", "); got != tt.asked || (err == nil) != (tt.reason == "") ||
+				err != nil && !strings.Contains(err.Error(), tt.reason) {
+				t.Errorf("%s is asked: %v; want %s, %q", got, err, tt.asked, tt.reason)
 			}
-		}))
-		f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: newMemory(), Now: time.Now}
-		f.Dial = (&net.Dialer{}).DialContext
-		f.DialHub = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if strings.HasSuffix(address, ".test:http") {
-				return net.Dial(network, s.Listener.Addr().String())
-			}
-			return (&net.Dialer{Control: Public}).DialContext(ctx, network, address)
-		}
-		err := f.Subscribe(tt.hub, url.Values{"hub.topic": {"topic"}})
-		if got := strings.Join(asked, ", "); got != tt.asked || (err == nil) != (tt.reason == "") || err != nil && !strings.Contains(err.Error(), tt.reason) {
-			t.Errorf("%s: %s is asked: %v; want %s, %q", name, got, err, tt.asked, tt.reason)
-		}
-		s.Close()
+		})
 	}
 }
 
@@ -231,19 +274,24 @@ func TestRobots(t *testing.T) {
 		{"User-agent: x\nUser-agent: ephemera\nDisallow: /a", "/b", "/a"},
 		{own + "# a comment\nUser-agent: x\nSitemap: /x\nDisallow: /a # here", "/x", "/a"},
 		{"\xef\xbb\xbf" + own + "Disallow: /a\r\nAllow: /a/b", "/a/b/c", "/a/c"},
-		{own + "Allow: /example/page/\nDisallow: /example/page/disallowed.gif", "/example/page/", "/example/page/disallowed.gif"},
+		{own + "Allow: /example/page/\nDisallow: /example/page/disallowed.gif",
+			"/example/page/", "/example/page/disallowed.gif"},
 		{own + "Disallow: /page\nAllow: /page", "/page", ""},
 		{own + "Disallow: *.gif$\nAllow: /publications/", "/a/b.gif?x /publications/b", "/a/b.gif"},
 		{own + "Disallow: /a*b*c$\nDisallow: /foo/bar?baz=quz", "/a-b-c-d /foo/bar", "/a-b-c-c /foo/bar?baz=quz"},
-		{own + "Disallow: /foo/bar/ツ\nDisallow: /bar/%62%61%7A\nDisallow: /a%2Fb", "/a/b", "/foo/bar/ツ /foo/bar/%E3%83%84 /bar/baz"},
+		{own + "Disallow: /foo/bar/ツ\nDisallow: /bar/%62%61%7A\nDisallow: /a%2Fb",
+			"/a/b", "/foo/bar/ツ /foo/bar/%E3%83%84 /bar/baz"},
 		{own + "Disallow: /foo/bar/%E3%83%84", "", "/foo/bar/ツ /foo/bar/%E3%83%84"},
 	} {
 		r := Robots{Rules: ParseRobots([]byte(tt.text))}
-		for paths, allowed := range map[string]bool{tt.allowed: true, tt.not: false} {
-			for path := range strings.FieldsSeq(paths) {
+		for _, said := range []struct {
+			paths   string
+			allowed bool
+		}{{tt.allowed, true}, {tt.not, false}} {
+			for path := range strings.FieldsSeq(said.paths) {
 				u, err := url.Parse("http://h" + path)
-				if err != nil || r.Allow(u) != allowed {
-					t.Errorf("%q, %s: want %v: %+v %v", tt.text, path, allowed, r.Rules, err)
+				if err != nil || r.Allow(u) != said.allowed {
+					t.Errorf("%q, %s: want %v: %+v %v", tt.text, path, said.allowed, r.Rules, err)
 				}
 			}
 		}
@@ -254,13 +302,15 @@ func TestRobots(t *testing.T) {
 // bytes that are none of the charset cost a letter.
 func TestCharsets(t *testing.T) {
 	doc := func(encoding, title string) string {
-		return `<?xml version="1.0"` + encoding + `?><rss version="2.0"><channel><title>` + title + `</title></channel></rss>`
+		return `<?xml version="1.0"` + encoding + `?><rss version="2.0"><channel><title>` + title +
+			`</title></channel></rss>`
 	}
 	utf16 := func(text string) string { return strings.Join(strings.Split(text, ""), "\x00") + "\x00" }
 	const far = 3000 // bytes before the first letter that is not ASCII
 	comment := "<!--" + strings.Repeat("x", far) + "-->"
 	html := `<description><meta charset="iso-8859-5"/></description>` // says nothing of the feed
-	json := `{"version":"https://jsonfeed.org/version/1","home_page_url":"` + strings.Repeat("x", far) + `","title":"Zürich","items":[]}`
+	json := `{"version":"https://jsonfeed.org/version/1","home_page_url":"` + strings.Repeat("x", far) +
+		`","title":"Zürich","items":[]}`
 	for _, tt := range []struct{ contentType, body, want string }{
 		{"text/xml; charset=utf-8", doc(` encoding="iso-8859-1"`, "Käse"), "Käse"},
 		{"text/xml", doc(` encoding="ISO-8859-1"`, "K\xe4se"), "Käse"},
@@ -290,19 +340,31 @@ func TestCharsets(t *testing.T) {
 // dates; and the hub is found.
 func TestItems(t *testing.T) {
 	date := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for name, body := range map[string]string{
-		"RSS":  `<rss version="2.0" xmlns:a="http://www.w3.org/2005/Atom"><channel><a:link rel="hub" href="//hub/x"/><item><guid>1</guid><link>/a</link><pubDate>Sun, 01 Mar 2026 13:00:00 +0100</pubDate></item><item><guid>1</guid></item><item><title>b</title></item></channel></rss>`,
-		"RDF":  `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"><item><link>/a</link><dc:date>2026-03-01T12:00:00Z</dc:date></item><item><title>b</title></item></rdf:RDF>`,
-		"Atom": `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="hub" href="http://hub/x"/><link href="/"/><entry><id>1</id><link href="/a"/><updated>2026-03-01T12:00:00Z</updated></entry><entry><id>2</id></entry></feed>`,
-		"JSON": `{"version":"https://jsonfeed.org/version/1","items":[{"id":"1","url":"/a","date_published":"2026-03-01T12:00:00Z"},{"id":"2","content_html":"` + strings.Repeat("<p>", 2000) + `"}]}`,
+	for _, tt := range []struct {
+		file string
+		hub  string
+	}{
+		{"rss.xml", "http://hub/x"},
+		{"rdf.xml", ""},
+		{"atom.xml", "http://hub/x"},
+		{"feed.json", ""},
 	} {
-		f, err := Parse([]byte(body), "", at)
-		if err != nil || len(f.Items) != 2 || f.Items[0].ID == f.Items[1].ID {
-			t.Fatalf("%s: %+v %v", name, f, err)
-		}
-		if it := f.Items[0]; it.Link != "http://h/a" || !it.Published.Equal(date) || !f.Items[1].Published.IsZero() || strings.Contains(body, "hub") != (f.Hub == "http://hub/x") {
-			t.Errorf("%s: %+v", name, f)
-		}
+		t.Run(tt.file, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("testdata", "items", tt.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := bytes.Replace(text, []byte("LONG"), bytes.Repeat([]byte("<p>"), 2000), 1)
+			f, err := Parse(body, "", at)
+			if err != nil || len(f.Items) != 2 || f.Items[0].ID == f.Items[1].ID {
+				t.Fatalf("%+v %v; want two items", f, err)
+			}
+			it := f.Items[0]
+			if it.Link != "http://h/a" || !it.Published.Equal(date) ||
+				!f.Items[1].Published.IsZero() || f.Hub != tt.hub {
+				t.Errorf("%+v; want the link http://h/a, the date %v, no second one and the hub %q", f, date, tt.hub)
+			}
+		})
 	}
 }
 
@@ -328,7 +390,8 @@ func TestIdentity(t *testing.T) {
 		{"<link>/a?</link>", "<link>/a</link>", false}, // a link without such parameters stays as it is
 		{"<guid>http://h/a?utm_id=1</guid>", "<guid>http://h/a?utm_id=2</guid>", true},
 		{"<guid>1</guid><link>/a</link>", "<guid>1</guid><link>/b</link>", true},
-		{"<guid>1</guid><link>/a</link><title>A</title>" + date, "<guid>2</guid><link>/a</link><title>A</title>" + date, false},
+		{"<guid>1</guid><link>/a</link><title>A</title>" + date,
+			"<guid>2</guid><link>/a</link><title>A</title>" + date, false},
 		{"<link>/a/s1</link><title>A</title>" + date, "<link>/a/s2</link><title> A\n</title>" + date, true},
 		{"<link>/a/s1</link><title>A</title>" + date, "<link>/a/s1</link><title>B</title>", true},
 		{"<link>/a/s1</link><title>A</title>" + date, "<link>/a/s2</link><title>B</title>" + date, false},
@@ -340,7 +403,8 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 	// What one look shows twice with a title and a date are two items.
-	two := look("<item><link>/1</link><title>Photo</title>" + date + "</item><item><link>/2</link><title>Photo</title>" + date + "</item>")
+	const photo = "<title>Photo</title>"
+	two := look("<item><link>/1</link>" + photo + date + "</item><item><link>/2</link>" + photo + date + "</item>")
 	if len(two) != 2 || two[0].Also != 0 || two[1].Also != 0 {
 		t.Errorf("%+v", two)
 	}
@@ -348,14 +412,28 @@ func TestIdentity(t *testing.T) {
 
 // TestDates: a date is none if nobody can write it down.
 func TestDates(t *testing.T) {
-	for text, want := range map[string]int{
-		"Sat, 1 Jan 00:30:00 CET": 0, "Fri, 2 Jan 15:04:05 GMT": 0, "0000-01-01T00:00:00+01:00": 0, "9999-12-31T23:59:59-01:00": 0,
-		"1970-01-01T00:00:00Z": 1970, "2026-03-01": 2026,
+	for _, tt := range []struct {
+		text string
+		year int // 0 for none
+	}{
+		{"Sat, 1 Jan 00:30:00 CET", 0},
+		{"Fri, 2 Jan 15:04:05 GMT", 0},
+		{"0000-01-01T00:00:00+01:00", 0},
+		{"9999-12-31T23:59:59-01:00", 0},
+		{"1970-01-01T00:00:00Z", 1970},
+		{"2026-03-01", 2026},
 	} {
-		f, err := Parse([]byte(`<rss version="2.0"><channel><item><pubDate>`+text+`</pubDate></item></channel></rss>`), "", at)
-		if err != nil || f.Items[0].Published.IsZero() != (want == 0) || want > 0 && f.Items[0].Published.Year() != want {
-			t.Errorf("%s: %+v %v", text, f, err)
-		}
+		t.Run(tt.text, func(t *testing.T) {
+			body := `<rss version="2.0"><channel><item><pubDate>` + tt.text + `</pubDate></item></channel></rss>`
+			f, err := Parse([]byte(body), "", at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := f.Items[0].Published
+			if got.IsZero() != (tt.year == 0) || tt.year > 0 && got.Year() != tt.year {
+				t.Errorf("%s is %v; want one of the year %d, or none if that is 0", tt.text, got, tt.year)
+			}
+		})
 	}
 }
 
@@ -363,11 +441,15 @@ func TestDates(t *testing.T) {
 // that come first, if they have no dates.
 func TestNewest(t *testing.T) {
 	const n = 3*maxItems + 7
-	formats := map[string]struct{ begin, item, end string }{
-		"RSS":  {`<rss version="2.0"><channel>`, `<item><guid>%d</guid><title>%[1]d</title><pubDate>%s</pubDate></item>`, `</channel></rss>`},
-		"RDF":  {`<RDF><channel></channel>`, `<item><title>%d</title><pubDate>%s</pubDate></item>`, `</RDF>`},
-		"Atom": {`<feed>`, `<entry><id>%d</id><title>%[1]d</title><updated>%s</updated></entry>`, `</feed>`},
-		"JSON": {`{"items":[`, `{"id":%d,"title":"%[1]d","date_published":"%s"},`, `{}],"version":"https://jsonfeed.org/version/1"}`},
+	formats := []struct{ name, begin, item, end string }{
+		{"RSS", `<rss version="2.0"><channel>`,
+			`<item><guid>%d</guid><title>%[1]d</title><pubDate>%s</pubDate></item>`, `</channel></rss>`},
+		{"RDF", `<RDF><channel></channel>`,
+			`<item><title>%d</title><pubDate>%s</pubDate></item>`, `</RDF>`},
+		{"Atom", `<feed>`,
+			`<entry><id>%d</id><title>%[1]d</title><updated>%s</updated></entry>`, `</feed>`},
+		{"JSON", `{"items":[`,
+			`{"id":%d,"title":"%[1]d","date_published":"%s"},`, `{}],"version":"https://jsonfeed.org/version/1"}`},
 	}
 	up := make([]int, n)
 	for k := range up {
@@ -376,30 +458,37 @@ func TestNewest(t *testing.T) {
 	down := slices.Clone(up)
 	slices.Reverse(down)
 	shuffled := rand.New(rand.NewPCG(1, 2)).Perm(n)
-	for name, f := range formats {
-		for order, ks := range map[string][]int{"up": up, "down": down, "shuffled": shuffled, "undated": shuffled} {
-			var body strings.Builder
-			var want, got []string
-			for i, k := range ks {
-				date, taken := date(k).Format(time.RFC3339), k >= n-maxItems
-				if order == "undated" {
-					date, taken = "", i < maxItems
+	orders := []struct {
+		name string
+		ks   []int
+	}{{"up", up}, {"down", down}, {"shuffled", shuffled}, {"undated", shuffled}}
+	for _, f := range formats {
+		for _, order := range orders {
+			t.Run(f.name+", "+order.name, func(t *testing.T) {
+				var body strings.Builder
+				var want, got []string
+				for i, k := range order.ks {
+					date, taken := date(k).Format(time.RFC3339), k >= n-maxItems
+					if order.name == "undated" {
+						date, taken = "", i < maxItems
+					}
+					fmt.Fprintf(&body, f.item, k, date)
+					if taken {
+						want = append(want, fmt.Sprint(k))
+					}
 				}
-				fmt.Fprintf(&body, f.item, k, date)
-				if taken {
-					want = append(want, fmt.Sprint(k))
+				feed, err := Parse([]byte(f.begin+body.String()+f.end), "", at)
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			feed, err := Parse([]byte(f.begin+body.String()+f.end), "", at)
-			if err != nil {
-				t.Fatal(name, order, err)
-			}
-			for _, it := range feed.Items {
-				got = append(got, it.Title)
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s %s: %d items, from %.50v to %.50v", name, order, len(got), got, got[max(0, len(got)-3):])
-			}
+				for _, it := range feed.Items {
+					got = append(got, it.Title)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%d items, from %.50v to %.50v; want %d, from %.50v",
+						len(got), got, got[max(0, len(got)-3):], len(want), want)
+				}
+			})
 		}
 	}
 }
@@ -412,7 +501,8 @@ func TestPartsAsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared := 0
-	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(dir)), "testdata"), func(path string, _ fs.DirEntry, _ error) error {
+	documents := filepath.Join(strings.TrimSpace(string(dir)), "testdata")
+	err = filepath.WalkDir(documents, func(path string, _ fs.DirEntry, _ error) error {
 		body, err := os.ReadFile(path)
 		if err != nil || filepath.Ext(path) != ".xml" {
 			return nil

@@ -184,7 +184,8 @@ func (f *Fetcher) ask(r *http.Request, most int64) (res *http.Response, whole bo
 	defer cancel()
 	r = r.Clone(ctx)
 	r.Header.Set("User-Agent", f.Agent)
-	r.Header.Set("Accept", "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=.9, */*;q=.5")
+	r.Header.Set("Accept",
+		"application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=.9, */*;q=.5")
 	r.Header.Del("Referer")
 	name := host
 	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
@@ -295,7 +296,8 @@ func (f *Fetcher) Fetch(p Place) Result {
 		if len(via) > maxRedirects {
 			return failf("more than %d redirects", maxRedirects)
 		}
-		if slices.ContainsFunc(via, func(earlier *http.Request) bool { return earlier.URL.String() == r.URL.String() }) {
+		again := func(earlier *http.Request) bool { return earlier.URL.String() == r.URL.String() }
+		if slices.ContainsFunc(via, again) {
 			return failf("it redirects in a circle")
 		}
 		status := r.Response.StatusCode

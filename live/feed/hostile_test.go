@@ -72,17 +72,22 @@ var hostile = []hostileFeed{
 		return fill("<rss version=\"2.0\" xmlns:a='u'>\x08<channel><title>T</title>"+rssItem, "<a:b>", "")
 	}},
 	{name: "deep behind a second declaration", items: 1, body: func() []byte {
-		return fill(`<?xml version="1.0" encoding="utf-8"?><rss xmlns:a='u'><?xml version="1.0" encoding="windows-1252"?><channel><title>T</title>`+rssItem, "<a:b>", "")
+		return fill(`<?xml version="1.0" encoding="utf-8"?><rss xmlns:a='u'>`+
+			`<?xml version="1.0" encoding="windows-1252"?><channel><title>T</title>`+rssItem, "<a:b>", "")
 	}},
 	{name: "deep behind an unknown encoding", items: 1, body: func() []byte {
-		return fill(`<rss xmlns:a='u'><?xml version="1.0" encoding="klingon"?><channel><title>T</title>`+rssItem, "<a:b>", "")
+		return fill(`<rss xmlns:a='u'><?xml version="1.0" encoding="klingon"?><channel><title>T</title>`+rssItem,
+			"<a:b>", "")
 	}},
-	{name: "deep in an item", items: 2, body: func() []byte { return fill(rssBegin+rssItem+"<item><title>x", "<b>", "") }},
+	{name: "deep in an item", items: 2, body: func() []byte {
+		return fill(rssBegin+rssItem+"<item><title>x", "<b>", "")
+	}},
 	{name: "deep XHTML", items: 1, body: func() []byte {
 		return fill(atomBegin+`<entry xml:base="http://h/"><id>1</id><content type="xhtml">`, "<div>", "")
 	}},
 	{name: "deep HTML in CDATA", items: 1, body: func() []byte {
-		return fill(atomBegin+`<entry xml:base="http://h/"><id>1</id><content type="html"><![CDATA[`, "<div>", "]]></content></entry></feed>")
+		return fill(atomBegin+`<entry xml:base="http://h/"><id>1</id><content type="html"><![CDATA[`,
+			"<div>", "]]></content></entry></feed>")
 	}},
 	{name: "empty items", items: 1, body: func() []byte { return fill(rssBegin, "<item/>", rssEnd) }},
 	{name: "empty entries", items: 1, body: func() []byte { return fill(atomBegin, "<entry/>", "</feed>") }},
@@ -97,38 +102,65 @@ var hostile = []hostileFeed{
 			return fmt.Sprintf(`{"id":%d,"date_published":"%s"},`, k, date(k).Format(time.RFC3339))
 		}, `{"id":"last"}]}`)
 	}},
-	{name: "many dates that are none", items: 1, body: func() []byte { return fill(rssBegin+"<item><guid>1</guid>", "<pubDate>x</pubDate>", "</item>"+rssEnd) }},
-	{name: "items with dates that are none", items: 1, body: func() []byte { return fill(rssBegin, "<item><pubDate>x</pubDate></item>", rssEnd) }},
-	{name: "elements of a namespace", items: 1, body: func() []byte { return fill(rssBegin+"<item><guid>1</guid>", "<a:b/>", "</item>"+rssEnd) }},
-	{name: "elements of the channel", items: 1, body: func() []byte { return fill(rssBegin+rssItem, "<a:b/>", rssEnd) }},
-	{name: "channels", items: 1, body: func() []byte { return fill(`<rss version="2.0">`, "<channel><item/></channel>", "</rss>") }},
-	{name: "an attribute without end", items: 1, body: func() []byte { return fill(rssBegin+rssItem+`<item a="`, "x", `"/>`+rssEnd) }},
-	{name: "attributes of a tag", items: 1, body: func() []byte { return fill(rssBegin+rssItem+"<item", " b", "/>"+rssEnd) }},
+	{name: "many dates that are none", items: 1, body: func() []byte {
+		return fill(rssBegin+"<item><guid>1</guid>", "<pubDate>x</pubDate>", "</item>"+rssEnd)
+	}},
+	{name: "items with dates that are none", items: 1, body: func() []byte {
+		return fill(rssBegin, "<item><pubDate>x</pubDate></item>", rssEnd)
+	}},
+	{name: "elements of a namespace", items: 1, body: func() []byte {
+		return fill(rssBegin+"<item><guid>1</guid>", "<a:b/>", "</item>"+rssEnd)
+	}},
+	{name: "elements of the channel", items: 1, body: func() []byte {
+		return fill(rssBegin+rssItem, "<a:b/>", rssEnd)
+	}},
+	{name: "channels", items: 1, body: func() []byte {
+		return fill(`<rss version="2.0">`, "<channel><item/></channel>", "</rss>")
+	}},
+	{name: "an attribute without end", items: 1, body: func() []byte {
+		return fill(rssBegin+rssItem+`<item a="`, "x", `"/>`+rssEnd)
+	}},
+	{name: "attributes of a tag", items: 1, body: func() []byte {
+		return fill(rssBegin+rssItem+"<item", " b", "/>"+rssEnd)
+	}},
 	{name: "attributes of many tags", items: 2, body: func() []byte {
 		return fill(rssBegin+rssItem+"<item>", "<a:b"+strings.Repeat(" b", 2000)+"/>", "</item>"+rssEnd)
 	}},
 	{name: "names of namespaces", items: 1, body: func() []byte {
-		return fill(`<rss version="2.0" xmlns:a="`+strings.Repeat("u", 60_000)+`"><channel><title>T</title><item><guid>1</guid>`, "<a:b/><c/>", "</item>"+rssEnd)
+		return fill(`<rss version="2.0" xmlns:a="`+strings.Repeat("u", 60_000)+`"><channel><title>T</title>`+
+			`<item><guid>1</guid>`, "<a:b/><c/>", "</item>"+rssEnd)
 	}},
 	{name: "namespaces of open elements", items: 1, body: func() []byte {
 		return pieces(rssBegin+rssItem, func(k int) string {
 			return "<a:b" + strings.Repeat(fmt.Sprintf(` xmlns:c%d="u"`, k), 300) + ">"
 		}, "")
 	}},
-	{name: "names without end", items: 2, body: func() []byte { return fill(rssBegin+rssItem+"<item><", "b", "/></item>"+rssEnd) }},
+	{name: "names without end", items: 2, body: func() []byte {
+		return fill(rssBegin+rssItem+"<item><", "b", "/></item>"+rssEnd)
+	}},
 	{name: "long names", items: 1, body: func() []byte {
 		return fill(rssBegin+rssItem, "<"+strings.Repeat("b", 60_000)+"/>", rssEnd)
 	}},
-	{name: "a title without end", items: 1, body: func() []byte { return fill(rssBegin+"<item><title>", "x", "</title></item>"+rssEnd) }},
-	{name: "a JSON title without end", items: 1, body: func() []byte { return fill(jsonBegin+`{"id":"1","title":"`, "x", `"}]}`) }},
+	{name: "a title without end", items: 1, body: func() []byte {
+		return fill(rssBegin+"<item><title>", "x", "</title></item>"+rssEnd)
+	}},
+	{name: "a JSON title without end", items: 1, body: func() []byte {
+		return fill(jsonBegin+`{"id":"1","title":"`, "x", `"}]}`)
+	}},
 	{name: "a deep JSON id", reason: "max depth", body: func() []byte { return fill(jsonBegin+`{"id":`, "[", "") }},
-	{name: "a wide JSON id", items: 1, body: func() []byte { return fill(jsonBegin+`{"url":"x","id":[1`, ",1", `]}]}`) }},
-	{name: "JSON attachments", items: 1, body: func() []byte { return fill(jsonBegin+`{"id":1,"attachments":[{}`, ",{}", `]}]}`) }},
+	{name: "a wide JSON id", items: 1, body: func() []byte {
+		return fill(jsonBegin+`{"url":"x","id":[1`, ",1", `]}]}`)
+	}},
+	{name: "JSON attachments", items: 1, body: func() []byte {
+		return fill(jsonBegin+`{"id":1,"attachments":[{}`, ",{}", `]}]}`)
+	}},
 	{name: "JSON authors", items: 0, body: func() []byte { return fill(`{"title":"T","authors":[{}`, ",{}", `]}`) }},
 	{name: "JSON fields", items: 0, body: func() []byte {
 		return pieces(`{"title":"T"`, func(k int) string { return fmt.Sprintf(`,"%d":0`, k) }, "}")
 	}},
-	{name: "ampersands", items: 1, body: func() []byte { return fill(rssBegin+"<item><title>", "&", "</title></item>"+rssEnd) }},
+	{name: "ampersands", items: 1, body: func() []byte {
+		return fill(rssBegin+"<item><title>", "&", "</title></item>"+rssEnd)
+	}},
 	{name: "small pieces of CDATA", items: 1, body: func() []byte {
 		return fill(rssBegin+"<item><title>", "<![CDATA[x]]>", "</title></item>"+rssEnd)
 	}},
@@ -139,24 +171,29 @@ var hostile = []hostileFeed{
 		}
 		return fill(laughs+"]>"+rssBegin+"<item><title>", "&a9;", "</title></item>"+rssEnd)
 	}},
-	{name: "a document type without end", reason: "malformed", body: func() []byte { return fill("<!DOCTYPE x [", `<!ENTITY a "b">`, "") }},
+	{name: "a document type without end", reason: "malformed", body: func() []byte {
+		return fill("<!DOCTYPE x [", `<!ENTITY a "b">`, "")
+	}},
 	{name: "comments", items: 1, body: func() []byte { return fill(rssBegin+rssItem, "<!---->", rssEnd) }},
 	{name: "instructions", items: 1, body: func() []byte { return fill(rssBegin+rssItem, "<?x?>", rssEnd) }},
 	{name: "end tags of nothing", items: 1, body: func() []byte { return fill(rssBegin+rssItem, "</b>", rssEnd) }},
 	{name: "hubs", items: 1, body: func() []byte {
-		return fill(strings.Replace(rssBegin, `"u"`, `"http://www.w3.org/2005/Atom"`, 1)+rssItem, `<a:link rel="hub" href="http://h/"/>`, rssEnd)
+		return fill(strings.Replace(rssBegin, `"u"`, `"http://www.w3.org/2005/Atom"`, 1)+rssItem,
+			`<a:link rel="hub" href="http://h/"/>`, rssEnd)
 	}},
 	{name: "control characters", items: 1, body: func() []byte { return fill(rssBegin+rssItem, "\x00\x08", rssEnd) }},
 	{name: "bytes that are no letters", items: 1, body: func() []byte {
 		return fill(`<?xml version="1.0" encoding="utf-8"?>`+rssBegin+"<item><title>", "\xff", "</title></item>"+rssEnd)
 	}},
 	{name: "letters that grow", items: 1, body: func() []byte {
-		return fill(`<?xml version="1.0" encoding="windows-1252"?>`+rssBegin+"<item><title>", "\x80", "</title></item>"+rssEnd)
+		return fill(`<?xml version="1.0" encoding="windows-1252"?>`+rssBegin+"<item><title>",
+			"\x80", "</title></item>"+rssEnd)
 	}},
 	{name: "UTF-16", items: 2, body: func() []byte { return inUTF16(fill(rssBegin+rssItem, "<item>", "")) }},
 	{name: "markup in HTML", items: 1000, body: func() []byte {
 		return pieces(atomBegin, func(k int) string {
-			return fmt.Sprintf(`<entry xml:base="http://h/"><id>%d</id><title type="html"><![CDATA[%s]]></title></entry>`, k, strings.Repeat("<b><p>", 600))
+			return fmt.Sprintf(`<entry xml:base="http://h/"><id>%d</id>`+
+				`<title type="html"><![CDATA[%s]]></title></entry>`, k, strings.Repeat("<b><p>", 600))
 		}, "</feed>")
 	}},
 	{name: "a gzip bomb", reason: "larger than 10 MB", body: func() []byte { return make([]byte, 64<<20) }},
@@ -240,8 +277,10 @@ func TestHostileFeeds(t *testing.T) {
 		}
 		want := hostile[got.Kind]
 		t.Logf("%-32s %4d items, %q; %.1f s; %d MB so far", want.name, got.Items, got.Err, got.Took.Seconds(), got.MB)
-		if got.Items != want.items || (got.Err == "") != (want.reason == "") || !strings.Contains(got.Err, want.reason) || got.MB == 0 || got.MB > 1000 {
-			t.Errorf("%s: %d items, %q, %d MB; want %d, %q and less than 1000 MB", want.name, got.Items, got.Err, got.MB, want.items, want.reason)
+		if got.Items != want.items || (got.Err == "") != (want.reason == "") ||
+			!strings.Contains(got.Err, want.reason) || got.MB == 0 || got.MB > 1000 {
+			t.Errorf("%s: %d items, %q, %d MB; want %d, %q and less than 1000 MB",
+				want.name, got.Items, got.Err, got.MB, want.items, want.reason)
 		}
 	}
 }

@@ -20,7 +20,11 @@ type Pace struct {
 
 // periods are those of sy:updatePeriod.
 var periods = map[string]time.Duration{
-	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour, "monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
+	"hourly":  time.Hour,
+	"daily":   24 * time.Hour,
+	"weekly":  7 * 24 * time.Hour,
+	"monthly": 30 * 24 * time.Hour,
+	"yearly":  365 * 24 * time.Hour,
 }
 
 func paceOf(f *gofeed.Feed) (p Pace) {
@@ -48,7 +52,8 @@ func paceOf(f *gofeed.Feed) (p Pace) {
 		}
 	}
 	for day := range time.Saturday + 1 {
-		if slices.ContainsFunc(r.SkipDays, func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), day.String()) }) {
+		named := func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), day.String()) }
+		if slices.ContainsFunc(r.SkipDays, named) {
 			p.SkipDays |= 1 << day
 		}
 	}

@@ -28,19 +28,27 @@ func TestPace(t *testing.T) {
 		{begin + `<ttl> 90 </ttl>` + end, 90 * time.Minute, sunday},
 		{begin + `<ttl>-1</ttl>` + end, 0, sunday},
 		{begin + `<ttl>99999999999999999999</ttl>` + end, maxWait, sunday},
-		{begin + `<sy:updatePeriod> hourly </sy:updatePeriod><sy:updateFrequency>4</sy:updateFrequency>` + end, 15 * time.Minute, sunday},
+		{begin + `<sy:updatePeriod> hourly </sy:updatePeriod><sy:updateFrequency>4</sy:updateFrequency>` + end,
+			15 * time.Minute, sunday},
 		{begin + `<sy:updateFrequency>2</sy:updateFrequency>` + end, 12 * time.Hour, sunday},
-		{begin + `<sy:updatePeriod>yearly</sy:updatePeriod><sy:updateFrequency>0</sy:updateFrequency>` + end, 365 * 24 * time.Hour, sunday},
+		{begin + `<sy:updatePeriod>yearly</sy:updatePeriod><sy:updateFrequency>0</sy:updateFrequency>` + end,
+			365 * 24 * time.Hour, sunday},
 		{begin + `<sy:updatePeriod>always</sy:updatePeriod>` + end, 0, sunday},
-		{rdf + sy + `><channel><sy:updatePeriod>weekly</sy:updatePeriod></channel></rdf:RDF>`, 7 * 24 * time.Hour, sunday},
-		{begin + `<skipHours><hour>22</hour><hour>23</hour><hour>24</hour><hour>x</hour></skipHours>` + end, 0, sunday.Add(150 * time.Minute)},
-		{begin + `<skipDays><day>sunday</day><day>Monday</day></skipDays>` + end, 0, sunday.Add(25*time.Hour + 30*time.Minute)},
-		{begin + `<skipDays><day>Monday</day></skipDays><skipHours><hour>22</hour></skipHours>` + end, 0, sunday.Add(30 * time.Minute)},
-		{begin + `<skipDays><day>Monday</day><day>Tuesday</day><day>Wednesday</day><day>Thursday</day><day>Friday</day><day>Saturday</day><day>Sunday</day></skipDays>` + end, 0, sunday},
+		{rdf + sy + `><channel><sy:updatePeriod>weekly</sy:updatePeriod></channel></rdf:RDF>`,
+			7 * 24 * time.Hour, sunday},
+		{begin + `<skipHours><hour>22</hour><hour>23</hour><hour>24</hour><hour>x</hour></skipHours>` + end,
+			0, sunday.Add(150 * time.Minute)},
+		{begin + `<skipDays><day>sunday</day><day>Monday</day></skipDays>` + end,
+			0, sunday.Add(25*time.Hour + 30*time.Minute)},
+		{begin + `<skipDays><day>Monday</day></skipDays><skipHours><hour>22</hour></skipHours>` + end,
+			0, sunday.Add(30 * time.Minute)},
+		{begin + `<skipDays><day>Monday</day><day>Tuesday</day><day>Wednesday</day><day>Thursday</day>` +
+			`<day>Friday</day><day>Saturday</day><day>Sunday</day></skipDays>` + end, 0, sunday},
 	} {
 		f, err := Parse([]byte(tt.body), "", at)
 		if err != nil || f.Pace.Every != tt.every || !f.Pace.Next(sunday).Equal(tt.next) {
-			t.Errorf("%s: %+v, next %v, %v; want every %v, next %v", tt.body, f.Pace, f.Pace.Next(sunday), err, tt.every, tt.next)
+			t.Errorf("%s: %+v, next %v, %v; want every %v, next %v",
+				tt.body, f.Pace, f.Pace.Next(sunday), err, tt.every, tt.next)
 		}
 	}
 }
@@ -68,11 +76,17 @@ func TestMaxAgeStays(t *testing.T) {
 		says    string
 		outcome Outcome
 		fresh   time.Duration
-	}{{"max-age=7200", Found, 2 * time.Hour}, {"", Unchanged, 2 * time.Hour}, {"max-age=60", Unchanged, time.Minute}, {"", Unchanged, time.Minute}} {
+	}{
+		{"max-age=7200", Found, 2 * time.Hour},
+		{"", Unchanged, 2 * time.Hour},
+		{"max-age=60", Unchanged, time.Minute},
+		{"", Unchanged, time.Minute},
+	} {
 		says["/feed"] = tt.says
 		got := f.Fetch(place)
 		if got.Outcome != tt.outcome || got.Fresh != tt.fresh {
-			t.Errorf("look %d: %s, fresh for %v, %v; want %s for %v", k, got.Outcome, got.Fresh, got.Err, tt.outcome, tt.fresh)
+			t.Errorf("look %d: %s, fresh for %v, %v; want %s for %v",
+				k, got.Outcome, got.Fresh, got.Err, tt.outcome, tt.fresh)
 		}
 		place = got.Place
 	}

@@ -135,8 +135,9 @@ func hash(name string) uint64 {
 }
 
 // tracking is the name of a parameter of a link that does not say where it leads.
-var tracking = regexp.MustCompile(`(?i)^(utm_\w*|itm_\w*|mtm_\w*|pk_\w*|hsa_\w*|_hs\w*|[a-z]*clid|[a-z]*clkid|[gw]braid|gclsrc|` +
-	`igshid|igsh|mc_[ce]id|mkt_tok|vero_id|oly_\w*_id|ns_\w*|xtor|cmpid|ncid|_openstat|__s|ref_src|wt_mc|s_cid)(=|$)`)
+var tracking = regexp.MustCompile(`(?i)^(utm_\w*|itm_\w*|mtm_\w*|pk_\w*|hsa_\w*|_hs\w*|` +
+	`[a-z]*clid|[a-z]*clkid|[gw]braid|gclsrc|igshid|igsh|mc_[ce]id|mkt_tok|vero_id|oly_\w*_id|ns_\w*|` +
+	`xtor|cmpid|ncid|_openstat|__s|ref_src|wt_mc|s_cid)(=|$)`)
 
 // untracked returns a link without such parameters.
 func untracked(link string) string {

@@ -98,7 +98,8 @@ func (s *splitter) split(text []byte) error {
 			if len(s.open)+s.left == maxDepth {
 				return s.finish()
 			}
-			if name := strings.ToLower(t.Name.Local); len(s.open) == 0 && name != "rss" && name != "rdf" && name != "feed" {
+			name := strings.ToLower(t.Name.Local)
+			if len(s.open) == 0 && name != "rss" && name != "rdf" && name != "feed" {
 				return errNoFeed
 			}
 			s.start(t)
@@ -122,7 +123,8 @@ func (s *splitter) start(t xml.StartElement) {
 	if n := len(s.open); n > 0 {
 		around = s.open[n-1]
 	}
-	e := element{name: t.Name.Local, space: t.Name.Space[:min(len(t.Name.Space), maxName)], to: around.to, end: around.end}
+	space := t.Name.Space[:min(len(t.Name.Space), maxName)]
+	e := element{name: t.Name.Local, space: space, to: around.to, end: around.end}
 	switch name := strings.ToLower(e.name); {
 	case len(s.open) == 0 || len(s.open) == 1 && name == "channel":
 		e.kind, e.to, e.end = frame, &s.head, maxChildren

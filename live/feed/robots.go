@@ -116,7 +116,9 @@ func ParseRobots(text []byte) []RobotsRule {
 	rules := map[string][]RobotsRule{} // by agent
 	var agents []string                // of the group
 	inRules := false
-	for line := range bytes.FieldsFuncSeq(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), func(r rune) bool { return r == '\n' || r == '\r' }) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	ofLine := func(r rune) bool { return r == '\n' || r == '\r' }
+	for line := range bytes.FieldsFuncSeq(text, ofLine) {
 		line, _, _ := strings.Cut(string(line), "#")
 		key, value, _ := strings.Cut(line, ":")
 		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)

@@ -68,9 +68,12 @@ func TestLargeRobots(t *testing.T) {
 	f.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return net.Dial(network, s.Listener.Addr().String())
 	}
-	for path, want := range map[string]Outcome{"/feed": Found, "/first": Failed, "/last": Found} {
-		if got := f.Fetch(Place{URL: "http://a.test" + path}); got.Outcome != want {
-			t.Errorf("%s: %s %v", path, got.Outcome, got.Err)
+	for _, tt := range []struct {
+		path string
+		want Outcome
+	}{{"/feed", Found}, {"/first", Failed}, {"/last", Found}} {
+		if got := f.Fetch(Place{URL: "http://a.test" + tt.path}); got.Outcome != tt.want {
+			t.Errorf("%s: %s %v; want %s", tt.path, got.Outcome, got.Err, tt.want)
 		}
 	}
 	rules := m.robots["a.test"]

@@ -23,16 +23,22 @@ func TestSummary(t *testing.T) {
 	if n := len([]rune(summary(long))); n > maxSummary {
 		t.Errorf("%d characters", n)
 	}
-	for format, text := range map[string]string{
-		"RSS": `<rss><channel><item><guid>1</guid><description>&lt;p&gt;What it says.&lt;/p&gt;</description></item></channel></rss>`,
-		"RSS, the text alone": `<rss xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel><item><guid>1</guid>` +
-			`<content:encoded><![CDATA[<p>What it says.</p>]]></content:encoded></item></channel></rss>`,
-		"Atom": `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>1</id><summary type="html">&lt;i&gt;What it says.&lt;/i&gt;</summary></entry></feed>`,
-		"JSON": `{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"1","summary":"What it says."}]}`,
+	for _, tt := range []struct{ format, text string }{
+		{"RSS", `<rss><channel><item><guid>1</guid>` +
+			`<description>&lt;p&gt;What it says.&lt;/p&gt;</description></item></channel></rss>`},
+		{"RSS, the text alone", `<rss xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>` +
+			`<item><guid>1</guid><content:encoded><![CDATA[<p>What it says.</p>]]></content:encoded></item>` +
+			`</channel></rss>`},
+		{"Atom", `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>1</id>` +
+			`<summary type="html">&lt;i&gt;What it says.&lt;/i&gt;</summary></entry></feed>`},
+		{"JSON", `{"version":"https://jsonfeed.org/version/1.1",` +
+			`"items":[{"id":"1","summary":"What it says."}]}`},
 	} {
-		f, err := Parse([]byte(text), "", at)
-		if err != nil || len(f.Items) != 1 || f.Items[0].Summary != "What it says." {
-			t.Errorf("%s: %+v, %v", format, f, err)
-		}
+		t.Run(tt.format, func(t *testing.T) {
+			f, err := Parse([]byte(tt.text), "", at)
+			if err != nil || len(f.Items) != 1 || f.Items[0].Summary != "What it says." {
+				t.Errorf("%+v, %v; want one item that says \"What it says.\"", f, err)
+			}
+		})
 	}
 }
