@@ -46,12 +46,13 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// show runs a small sweep and shows its report in a browser. At the end the page may have complained of nothing, and asked
-// for nothing but itself.
+// show runs a small sweep and shows its report in a browser. At the end the page may have
+// complained of nothing, and asked for nothing but itself.
 func show(t *testing.T) (b *tab) {
 	t.Helper()
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1200, 900), chromedp.UserDataDir(t.TempDir()))
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox,
+		chromedp.WindowSize(1200, 900), chromedp.UserDataDir(t.TempDir()))
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -125,7 +126,9 @@ func (b *tab) pixels(holder string, red, green, blue int) int {
 		const c = document.querySelector(%q + " canvas"), colour = [%d, %d, %d];
 		const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
 		let n = 0;
-		for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200 && colour.every((v, k) => Math.abs(d[i + k] - v) < 12)) n++;
+		for (let i = 0; i < d.length; i += 4) {
+			if (d[i + 3] > 200 && colour.every((v, k) => Math.abs(d[i + k] - v) < 12)) n++;
+		}
 		return n;
 	})()`, holder, red, green, blue))
 }
@@ -133,7 +136,9 @@ func (b *tab) pixels(holder string, red, green, blue int) int {
 // fits checks that no table of results is wider than its place.
 func (b *tab) fits(where string) {
 	b.t.Helper()
-	if wider := eval[int](b, `Math.max(...[...document.querySelectorAll("[aria-label^='Table:']")].map(e => e.scrollWidth - e.clientWidth))`); wider > 0 {
+	wider := eval[int](b, `Math.max(...[...document.querySelectorAll("[aria-label^='Table:']")]
+		.map(e => e.scrollWidth - e.clientWidth))`)
+	if wider > 0 {
 		b.t.Errorf("a table of results is %d pixels wider than %s", wider, where)
 	}
 }
@@ -142,7 +147,8 @@ func (b *tab) fits(where string) {
 func (b *tab) phone() {
 	b.t.Helper()
 	b.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateScale(2), chromedp.EmulateMobile))
-	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+	dark := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: dark})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -163,7 +169,8 @@ func TestBrowser(t *testing.T) {
 
 	// Curves are drawn, as pixels: in the colours of the first two cells, and
 	// in the profile in that of the best, which runs along the top.
-	blue, orange, profile := b.pixels(curves, 0, 114, 178), b.pixels(curves, 213, 94, 0), b.pixels("#section-3", 86, 180, 233)
+	blue, orange := b.pixels(curves, 0, 114, 178), b.pixels(curves, 213, 94, 0)
+	profile := b.pixels("#section-3", 86, 180, 233)
 	if blue < 300 || orange < 300 || profile < 300 {
 		t.Errorf("%d blue, %d orange and %d light blue pixels; want at least 300 of each", blue, orange, profile)
 	}
@@ -176,7 +183,8 @@ func TestBrowser(t *testing.T) {
 	before := first()
 	b.do(chromedp.Click(`#section-0 thead th:nth-child(4) button`))
 	down := first()
-	state := eval[string](b, `[...document.querySelectorAll("#section-0 thead th[aria-sort]")].map(th => th.getAttribute("aria-sort")).join(" ")`)
+	state := eval[string](b, `[...document.querySelectorAll("#section-0 thead th[aria-sort]")]
+		.map(th => th.getAttribute("aria-sort")).join(" ")`)
 	b.do(chromedp.Focus(`#section-0 thead th:nth-child(4) button`), chromedp.KeyEvent("\r"))
 	if up := first(); before != "kappa/1/gamma/0.25" || down != "kappa/4/gamma/0.5" || up != "kappa/1/gamma/0.25" {
 		t.Errorf("first row: %s, sorted down %s, sorted up %s", before, down, up)
@@ -196,7 +204,8 @@ func TestBrowser(t *testing.T) {
 	on := b.pixels(curves, 0, 114, 178)
 	checked := eval[bool](b, `document.querySelector('input[data-name="kappa/1/gamma/0.25"]').checked`)
 	if off > blue/10 || pressed != "false" || on < blue*9/10 || !checked || other > whole/10 {
-		t.Errorf("pixels of a cell: %d, off %d (pressed %s), on again %d (checked %v); elsewhere %d, off %d", blue, off, pressed, on, checked, whole, other)
+		t.Errorf("pixels of a cell: %d, off %d (pressed %s), on again %d (checked %v); elsewhere %d, off %d",
+			blue, off, pressed, on, checked, whole, other)
 	}
 
 	// Zoom, filter, figure.
@@ -212,7 +221,11 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("zooming in changed the picture: %v; seeing all brought it back: %v", wide != narrow, wide == again)
 	}
 	// The filter leaves the rows that have the text in their name.
-	eval[bool](b, `(() => { const f = document.querySelector("#section-0 input[type=search]"); f.value = "gamma/0.5"; return f.dispatchEvent(new Event("input")); })()`)
+	eval[bool](b, `(() => {
+		const f = document.querySelector("#section-0 input[type=search]");
+		f.value = "gamma/0.5";
+		return f.dispatchEvent(new Event("input"));
+	})()`)
 	if rows := eval[int](b, `document.querySelectorAll("#section-0 tbody tr").length`); rows != 3 {
 		t.Errorf("%d rows left by the filter; want 3", rows)
 	}
@@ -221,8 +234,13 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("%d rows in the table of the profile", rows)
 	}
 
-	eval[bool](b, `(() => { const s = document.querySelector("`+curves+` select"); s.value = "1"; return s.dispatchEvent(new Event("change")); })()`)
-	if label := eval[string](b, `document.querySelector("`+curves+` .plot").getAttribute("aria-label")`); !strings.Contains(label, "crawls per epoch over epoch: kappa/1/gamma/0.25 ends at 1000") {
+	eval[bool](b, `(() => {
+		const s = document.querySelector("`+curves+` select");
+		s.value = "1";
+		return s.dispatchEvent(new Event("change"));
+	})()`)
+	label := eval[string](b, `document.querySelector("`+curves+` .plot").getAttribute("aria-label")`)
+	if !strings.Contains(label, "crawls per epoch over epoch: kappa/1/gamma/0.25 ends at 1000") {
 		t.Errorf("description of the plot: %q", label)
 	}
 
@@ -235,7 +253,8 @@ func TestBrowser(t *testing.T) {
 		return o.dispatchEvent(new MouseEvent("mousemove", at));
 	})()`)
 	b.do(settle)
-	if legend := eval[string](b, `document.querySelector("`+curves+` .legend").textContent`); !strings.Contains(legend, "1000") {
+	legend := eval[string](b, `document.querySelector("`+curves+` .legend").textContent`)
+	if !strings.Contains(legend, "1000") {
 		t.Errorf("legend under the pointer: %q", legend)
 	}
 
@@ -245,13 +264,16 @@ func TestBrowser(t *testing.T) {
 
 	// Phone and dark mode: text is light.
 	b.phone()
-	if colours := eval[string](b, `getComputedStyle(document.body).color + " on " + getComputedStyle(document.body).backgroundColor`); colours != "rgb(232, 232, 236) on rgb(21, 22, 26)" {
+	colours := eval[string](b, `getComputedStyle(document.body).color + " on " +
+		getComputedStyle(document.body).backgroundColor`)
+	if colours != "rgb(232, 232, 236) on rgb(21, 22, 26)" {
 		t.Errorf("dark mode: %s", colours)
 	}
 
 	// For a screen reader: every control and every plot has a name.
-	nameless := eval[string](b, `[...document.querySelectorAll("button, input, select, [role=img], [role=region]")].filter(e =>
-		!(e.getAttribute("aria-label") || e.textContent.trim() || e.closest("label"))).map(e => e.outerHTML.slice(0, 80)).join("; ")`)
+	nameless := eval[string](b, `[...document.querySelectorAll("button, input, select, [role=img], [role=region]")]
+		.filter(e => !(e.getAttribute("aria-label") || e.textContent.trim() || e.closest("label")))
+		.map(e => e.outerHTML.slice(0, 80)).join("; ")`)
 	if nameless != "" {
 		t.Errorf("without a name: %s", nameless)
 	}
@@ -261,7 +283,8 @@ func TestBrowser(t *testing.T) {
 func TestTextsOfPictures(t *testing.T) {
 	b := show(t)
 	dir := t.TempDir()
-	f := plot.New("labels", "A title that takes most of the room that there is above a figure like this", "epochs that pass until 95 % of it are earned again", "share of epochs over the budget, while learning")
+	f := plot.New("labels", "A title that takes most of the room that there is above a figure like this",
+		"epochs that pass until 95 % of it are earned again", "share of epochs over the budget, while learning")
 	for k := range 3 {
 		s := f.Of(fmt.Sprintf("a threshold per source, %d of the sources known, nothing else", k))
 		for x := range 20 {
@@ -282,7 +305,8 @@ func TestTextsOfPictures(t *testing.T) {
 		const frame = holder.querySelector("svg").getBoundingClientRect();
 		return [...holder.querySelectorAll("text")].filter(e => {
 			const r = e.getBoundingClientRect();
-			return r.left < frame.left - 1 || r.right > frame.right + 1 || r.top < frame.top - 1 || r.bottom > frame.bottom + 1;
+			return r.left < frame.left - 1 || r.right > frame.right + 1 ||
+				r.top < frame.top - 1 || r.bottom > frame.bottom + 1;
 		}).map(e => e.textContent).join("; ");
 	})()`, quoteJS(svg)))
 	if outside != "" {

@@ -58,7 +58,8 @@ func learning(groups []group) Section {
 	share := plot.New("learning", "Reward over time"+mark, "epoch", "share of what exact Whittle earns")
 	share = drawCurves(share, groups, func(r *experiments.Record, k int) *float64 { return r.Curve[k].OfWhittle })
 	focus(&share)
-	crawls := drawCurves(plot.New("learning-crawls", "Crawls over time"+mark, "epoch", "crawls per epoch"), groups, func(r *experiments.Record, k int) *float64 { return &r.Curve[k].Crawls })
+	crawls := plot.New("learning-crawls", "Crawls over time"+mark, "epoch", "crawls per epoch")
+	crawls = drawCurves(crawls, groups, func(r *experiments.Record, k int) *float64 { return &r.Curve[k].Crawls })
 	against := "the bound"
 	for _, g := range groups {
 		if slices.ContainsFunc(g.records, func(r *experiments.Record) bool { return r.Bound == nil }) {
@@ -81,8 +82,10 @@ func learning(groups []group) Section {
 	})
 	return Section{
 		Title: "Learning",
-		Notes: []string{"Each point covers the epochs since the one before; the figure of rewards begins at a thousandth of the epochs, and is scaled to those after the first hundredth. " +
-			"Regret is what " + against + " earns in as many epochs less what the policy has earned; a line has a gap where that is not above 0. Bands are 95 % intervals of the mean."},
+		Notes: []string{"Each point covers the epochs since the one before; the figure of rewards begins " +
+			"at a thousandth of the epochs, and is scaled to those after the first hundredth. " +
+			"Regret is what " + against + " earns in as many epochs less what the policy has earned; " +
+			"a line has a gap where that is not above 0. Bands are 95 % intervals of the mean."},
 		Figures: []plot.Figure{share, crawls, regret},
 	}
 }

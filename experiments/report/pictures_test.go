@@ -17,21 +17,30 @@ import (
 // other, an axis or a marker, or leave the frame; and how many texts it has.
 const overlaps = `(() => {
 	const svg = document.querySelector("svg"), found = [], eps = .3;
-	const box = e => { const b = e.getBBox(), r = e.getBoundingClientRect(); return { w: b.width, h: b.height, l: r.left, r: r.right, t: r.top, b: r.bottom }; };
+	const box = e => {
+		const b = e.getBBox(), r = e.getBoundingClientRect();
+		return { w: b.width, h: b.height, l: r.left, r: r.right, t: r.top, b: r.bottom };
+	};
 	const hit = (a, b) => a.l < b.r - eps && b.l < a.r - eps && a.t < b.b - eps && b.t < a.b - eps;
-	const texts = [...svg.querySelectorAll("text, path[aria-label]")].map(e => ({ e, say: e.getAttribute("aria-label") || e.textContent, ...box(e) }));
+	const texts = [...svg.querySelectorAll("text, path[aria-label]")]
+		.map(e => ({ e, say: e.getAttribute("aria-label") || e.textContent, ...box(e) }));
 	const style = e => e.getAttribute("style") || "";
 	const axes = [...svg.querySelectorAll("path")].filter(e => /stroke:#1B1B1F/.test(style(e))).map(box);
-	const markers = [...svg.querySelectorAll("path")].filter(e => !e.hasAttribute("aria-label") && /A3,3/.test(e.getAttribute("d"))).map(box);
+	const markers = [...svg.querySelectorAll("path")]
+		.filter(e => !e.hasAttribute("aria-label") && /A3,3/.test(e.getAttribute("d"))).map(box);
 	const frame = svg.getBoundingClientRect();
 	texts.forEach((a, k) => {
 		if (!(a.w > 0 && a.h > 0)) found.push(a.say + " is not drawn");
-		if (a.l < frame.left - eps || a.r > frame.right + eps || a.t < frame.top - eps || a.b > frame.bottom + eps) found.push(a.say + " leaves the frame");
+		if (a.l < frame.left - eps || a.r > frame.right + eps || a.t < frame.top - eps || a.b > frame.bottom + eps) {
+			found.push(a.say + " leaves the frame");
+		}
 		texts.slice(k + 1).filter(b => hit(a, b)).forEach(b => found.push(a.say + " overlaps " + b.say));
-		if (axes.some(b => hit(a, { ...b, l: b.l - 2 * eps, r: b.r + 2 * eps, t: b.t - 2 * eps, b: b.b + 2 * eps }))) found.push(a.say + " overlaps an axis");
+		const wider = b => ({ ...b, l: b.l - 2 * eps, r: b.r + 2 * eps, t: b.t - 2 * eps, b: b.b + 2 * eps });
+		if (axes.some(b => hit(a, wider(b)))) found.push(a.say + " overlaps an axis");
 		if (markers.some(b => hit(a, b))) found.push(a.say + " overlaps a marker");
 	});
-	const seen = new Set(texts.map(a => getComputedStyle(a.e).fill)), back = getComputedStyle(svg.querySelector("path[style*='fill:#FFFFFF']")).fill;
+	const seen = new Set(texts.map(a => getComputedStyle(a.e).fill));
+	const back = getComputedStyle(svg.querySelector("path[style*='fill:#FFFFFF']")).fill;
 	if (seen.has(back)) found.push("text has the colour of what it stands on");
 	return JSON.stringify({ found, texts: texts.length, colours: [...seen, back] });
 })()`
@@ -54,7 +63,8 @@ func TestPicturesInChromium(t *testing.T) {
 		t.Fatalf("%d pictures", len(pictures))
 	}
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1200, 900), chromedp.UserDataDir(t.TempDir()))
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox,
+		chromedp.WindowSize(1200, 900), chromedp.UserDataDir(t.TempDir()))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
 	defer cancel()
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -67,12 +77,14 @@ func TestPicturesInChromium(t *testing.T) {
 		for _, width := range []int{900, 360} {
 			for _, by := range []string{"light", "dark"} {
 				_, drawing, _ := strings.Cut(svg, "<svg")
-				page := fmt.Sprintf(`<!doctype html><meta charset="utf-8"><style>svg { width: %dpx; height: auto }</style><svg%s`, width, drawing)
+				style := fmt.Sprintf(`svg { width: %dpx; height: auto }`, width)
+				page := `<!doctype html><meta charset="utf-8"><style>` + style + `</style><svg` + drawing
 				if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				scheme := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: by}}
-				if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: scheme}); err != nil {
+				media := emulation.SetEmulatedMediaParams{Features: scheme}
+				if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
 					t.Fatal(err)
 				}
 				b.do(chromedp.Navigate("file://" + filepath.ToSlash(file)))

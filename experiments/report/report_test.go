@@ -31,17 +31,22 @@ func toy(r experiments.Run) (*experiments.Record, error) {
 	kappa := r.Learner["kappa"].(float64)
 	gamma, _ := r.Learner["gamma"].(float64)
 	level := 10*kappa + gamma + stream.New(r.Seed, stream.Test).Float64()
-	rec := &experiments.Record{Run: r, Learning: experiments.Figures{Outcome: experiments.Outcome{Reward: level, Crawls: 1 / kappa}}}
+	rec := &experiments.Record{Run: r}
+	rec.Learning.Outcome = experiments.Outcome{Reward: level, Crawls: 1 / kappa}
 	rec.Learned = rec.Learning
 	if r.Algorithm() == "salmut" {
 		return rec, nil
 	}
 	for n := 1; n <= 1000; n *= 10 {
 		share := level * (1 - 1/float64(n+1)) / 100 // Whittle earns 100
-		rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: 100 * share, Crawls: float64(n), Whittle: 100, OfWhittle: &share})
+		rec.Curve = append(rec.Curve, experiments.CurvePoint{
+			Epoch: n, Reward: 100 * share, Crawls: float64(n), Whittle: 100, OfWhittle: &share,
+		})
 	}
 	for i := range 3 {
-		rec.Beside = append(rec.Beside, experiments.Pair{Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i)})
+		rec.Beside = append(rec.Beside, experiments.Pair{
+			Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i),
+		})
 	}
 	return rec, nil
 }
@@ -49,7 +54,10 @@ func toy(r experiments.Run) (*experiments.Record, error) {
 // sweepIn writes the results of a small sweep and returns its directory.
 func sweepIn(t testing.TB, text string) string {
 	t.Helper()
-	c, err := sweep.Load(context.Background(), "small.toml", []byte("question = \"Does </script> <b>it</b> work?\"\nmetric = \"learning_reward\"\nshow = [\"learning_reward\", \"learning_crawls\"]\n"+text), nil)
+	c, err := sweep.Load(context.Background(), "small.toml", []byte(`question = "Does </script> <b>it</b> work?"
+metric = "learning_reward"
+show = ["learning_reward", "learning_crawls"]
+`+text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +196,9 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	along := figure(t, p, "along-learning_reward")
-	if l := along.Series[1]; along.X.Label != "κ" || len(along.Series) != 2 || l.Name != "γ 0.5" || !slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != reward(s, 5) {
+	l := along.Series[1]
+	if along.X.Label != "κ" || len(along.Series) != 2 || l.Name != "γ 0.5" ||
+		!slices.Equal(l.X, plot.Values{1, 2, 4}) || l.Y[2] != reward(s, 5) {
 		t.Errorf("along %s: %+v", along.X.Label, along.Series)
 	}
 }
@@ -209,7 +219,10 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, want := range []string{"report.html", "plots/along-learning_reward.svg", "plots/learning.svg", "plots/learning-crawls.svg", "plots/regret.svg", "plots/profile.svg"} {
+	for _, want := range []string{
+		"report.html", "plots/along-learning_reward.svg", "plots/learning.svg", "plots/learning-crawls.svg",
+		"plots/regret.svg", "plots/profile.svg",
+	} {
 		if first[want] == "" {
 			t.Errorf("%s was not written", want)
 		}
@@ -220,7 +233,12 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	html := first["report.html"]
-	for _, want := range []string{"kappa/1/gamma/0.25", "go run ./cmd/sweep small -out " + dir + "\ngo run ./cmd/report " + dir, "Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?", "prefers-color-scheme: dark"} {
+	for _, want := range []string{
+		"kappa/1/gamma/0.25",
+		"go run ./cmd/sweep small -out " + dir + "\ngo run ./cmd/report " + dir,
+		"Does &lt;/script&gt; &lt;b&gt;it&lt;/b&gt; work?",
+		"prefers-color-scheme: dark",
+	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("report.html lacks %q", want)
 		}
@@ -229,7 +247,8 @@ func TestWrite(t *testing.T) {
 		t.Error("text of the configuration became markup")
 	}
 	// Nothing is loaded: no address in an attribute or style.
-	if m := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*["']?(https?:)?//|url\(|@import`).FindString(html); m != "" {
+	outside := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*["']?(https?:)?//|url\(|@import`)
+	if m := outside.FindString(html); m != "" {
 		t.Errorf("report.html refers to the outside: %q", m)
 	}
 }

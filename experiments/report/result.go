@@ -48,7 +48,8 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 	var contenders []experiments.Contender
 	for k, row := range r.Results {
 		name := strings.TrimSuffix(row.Policy, "/learned")
-		c, g := experiments.Contender{Name: name, Learns: name != row.Policy, Records: of[name]}, group{name: name, style: k, records: of[name]}
+		c := experiments.Contender{Name: name, Learns: name != row.Policy, Records: of[name]}
+		g := group{name: name, style: k, records: of[name]}
 		if g.records == nil {
 			continue
 		}
@@ -186,14 +187,17 @@ func rewards(r *result.Report) Section {
 	if slices.ContainsFunc(r.Results, func(row result.Row) bool { return row.Over > 0 }) {
 		title += " (* breaks the budget)"
 	}
-	reward := Dots(plot.New("policies", title, "interest per epoch", ""), names, func(k int) (value, lo, hi float64, style int) {
+	reward := plot.New("policies", title, "interest per epoch", "")
+	reward = Dots(reward, names, func(k int) (value, lo, hi float64, style int) {
 		row := &r.Results[k]
 		return row.Reward, result.OrNaN(row.Lo), result.OrNaN(row.Hi), k
 	})
 	if r.Bound != nil {
-		reward.Series = append(reward.Series, plot.Guide("bound that no policy exceeds", *r.Bound, -.6, *r.Bound, float64(len(names))-.4))
+		bound := plot.Guide("bound that no policy exceeds", *r.Bound, -.6, *r.Bound, float64(len(names))-.4)
+		reward.Series = append(reward.Series, bound)
 	}
-	diff := Dots(plot.New("difference", "Reward less that of Whittle under the same seeds", "interest per epoch", ""), names, func(k int) (value, lo, hi float64, style int) {
+	diff := plot.New("difference", "Reward less that of Whittle under the same seeds", "interest per epoch", "")
+	diff = Dots(diff, names, func(k int) (value, lo, hi float64, style int) {
 		row := &r.Results[k]
 		return result.OrNaN(row.Diff), result.OrNaN(row.DiffLo), result.OrNaN(row.DiffHi), k
 	})
@@ -225,9 +229,11 @@ func drawTraining(in env.Instance, rec *experiments.Record) []Section {
 		return Section{Title: title, Notes: []string{note}, Figures: []plot.Figure{figure}}
 	}
 	return []Section{
-		section("Index", "The Whittle index over the age. A source is worth a crawl from the age on at which its curve reaches the price. Points are the learned thresholds.", t.indices()),
+		section("Index", "The Whittle index over the age. A source is worth a crawl from the age on at which its "+
+			"curve reaches the price. Points are the learned thresholds.", t.indices()),
 		section("Price", "Each point of a learned price is at the end of so many epochs.", t.learnedPrice()),
-		section("Value of the budget", "What one more budget unit per epoch is worth is the slope of the line, the price of the relaxed problem.", t.budgets()),
+		section("Value of the budget", "What one more budget unit per epoch is worth is the slope of the line, "+
+			"the price of the relaxed problem.", t.budgets()),
 	}
 }
 
@@ -308,6 +314,9 @@ func (t *training) budgets() plot.Figure {
 		}
 		f.Of("optimum of the relaxed problem").Add(other.Budget, index.Relax(other).Bound)
 	}
-	f.Series = append(f.Series, plot.Series{Name: "learned", Kind: plot.Points, Style: 3, X: plot.Values{t.Budget}, Y: plot.Values{t.rec.Learned.Reward}})
+	f.Series = append(f.Series, plot.Series{
+		Name: "learned", Kind: plot.Points, Style: 3,
+		X: plot.Values{t.Budget}, Y: plot.Values{t.rec.Learned.Reward},
+	})
 	return f
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,17 +18,22 @@ import (
 	"ephemera/experiments/result"
 )
 
-const trained = `{"instance": "paper", "algorithm": "lspe", "knowledge": "model", "budget": 1, "steps": 4, "seeds": 1, "seed": 1, "bound": 3, "results": [
-	{"policy": "learning", "reward": 1.5, "lo": 1, "hi": 2, "crawls": 1, "of_whittle": 0.75, "of_bound": 0.5, "over_budget": 0.25, "diff": -0.5, "diff_lo": -0.6, "diff_hi": -0.4},
-	{"policy": "learned", "reward": 2.5, "lo": null, "hi": null, "crawls": 1, "of_whittle": 1.25, "of_bound": null},
-	{"policy": "whittle", "reward": 2, "lo": null, "hi": null, "crawls": 1, "of_whittle": 1, "of_bound": null, "diff": 0}]}`
+// kept returns a file of testdata.
+func kept(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
 
 // keep writes what train keeps: results, records of the learner, of Whittle and of a run
 // of an earlier call, and which are those of the last one.
 func keep(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	put(t, trained, dir, "result.json")
+	put(t, kept(t, "result.json"), dir, "result.json")
 	put(t, "go run ./cmd/train\n", dir, "command.txt")
 	put(t, `{"learned": ["0"], "whittle": ["1"]}`, dir, "runs.json")
 	for k, name := range []string{"lspe", "whittle", "lspe"} {
@@ -39,7 +46,9 @@ func keep(t *testing.T) (dir string) {
 		rec.Learned.Epochs, rec.Learning.Over = 4, float64(1-min(k, 1))
 		share := 1 - float64(1-k)/4
 		for n := 1; n <= 4; n *= 4 {
-			rec.Curve = append(rec.Curve, experiments.CurvePoint{Epoch: n, Reward: 2 * share, Crawls: 1, Whittle: 2, OfWhittle: &share})
+			rec.Curve = append(rec.Curve, experiments.CurvePoint{
+				Epoch: n, Reward: 2 * share, Crawls: 1, Whittle: 2, OfWhittle: &share,
+			})
 		}
 		if k == 0 {
 			rec.Beside = []experiments.Pair{{Source: "1", Learned: 300, Exact: 270}}
@@ -59,17 +68,21 @@ func TestResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := strings.Join(p.Notes, "\n"); p.Command != "go run ./cmd/train -out out\ngo run ./cmd/report out" || !strings.Contains(notes, "learner lspe") || !strings.Contains(notes, "rows marked *") {
+	notes := strings.Join(p.Notes, "\n")
+	if p.Command != "go run ./cmd/train -out out\ngo run ./cmd/report out" ||
+		!strings.Contains(notes, "learner lspe") || !strings.Contains(notes, "rows marked *") {
 		t.Errorf("command %q, notes\n%s", p.Command, notes)
 	}
 	// The best stands on top; what breaks the budget is marked.
 	dots := figure(t, p, "policies")
-	if dots.Y.Names[2] != "learning *" || dots.Series[0].Y[0] != 2 || dots.Series[0].Lo[0] != 1 || !math.IsNaN(dots.Series[1].Lo[0]) {
+	if dots.Y.Names[2] != "learning *" || dots.Series[0].Y[0] != 2 || dots.Series[0].Lo[0] != 1 ||
+		!math.IsNaN(dots.Series[1].Lo[0]) {
 		t.Errorf("dots %+v", dots)
 	}
 	// Records of an earlier call are left out.
 	learning := figure(t, p, "learning").Series
-	if len(learning) != 2 || learning[0].Name != "lspe *" || learning[0].Style != 1 || !near(learning[0].Y, .75, .75) || learning[1].Style != 2 {
+	if len(learning) != 2 || learning[0].Name != "lspe *" || learning[0].Style != 1 ||
+		!near(learning[0].Y, .75, .75) || learning[1].Style != 2 {
 		t.Errorf("learning %+v", learning)
 	}
 	// Regret adds up: 2 − 1.5 in each epoch.
@@ -95,22 +108,27 @@ func near(got plot.Values, want ...float64) bool {
 
 // A file that is wrong is named.
 func TestWrongResults(t *testing.T) {
-	for name, text := range map[string]string{"result.json": "{", "runs.json": `{"learned": ["2", "3"]}`, "runs/0.json": `{"curve": [NaN]}`} {
-		dir := keep(t)
-		put(t, text, dir, name)
-		if name == "runs.json" {
-			name = "3.json"
-		}
-		if _, err := Load(context.Background(), dir, "out"); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s of %q: %v", name, text, err)
-		}
+	for _, tt := range []struct{ file, text, named string }{
+		{"result.json", "{", "result.json"},
+		{"runs.json", `{"learned": ["2", "3"]}`, "3.json"},
+		{"runs/0.json", `{"curve": [NaN]}`, "runs/0.json"},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			dir := keep(t)
+			put(t, tt.text, dir, tt.file)
+			_, err := Load(context.Background(), dir, "out")
+			if err == nil || !strings.Contains(err.Error(), tt.named) {
+				t.Errorf("with %q: %v; want an error that names %s", tt.text, err, tt.named)
+			}
+		})
 	}
 }
 
 // What a training shows follows from the thresholds of its record.
 func TestTraining(t *testing.T) {
 	in := env.Paper(1)
-	rec := &experiments.Record{Beside: []experiments.Pair{{Source: in.Sources[0].Name, Learned: in.Sources[0].MeanState(2)}}}
+	first := in.Sources[0]
+	rec := &experiments.Record{Beside: []experiments.Pair{{Source: first.Name, Learned: first.MeanState(2)}}}
 	p := &Page{Sections: drawTraining(in, rec)}
 	of := figure(t, p, "index-by-age")
 	if point := of.Series[len(of.Series)-1]; !near(point.X, 2) || !near(point.Y, index.WhittleAtAge(in.Sources[0], 2)) {
@@ -121,8 +139,10 @@ func TestTraining(t *testing.T) {
 	for k := range len(most.X) - 1 {
 		slope := (most.Y[k+1] - most.Y[k]) / (most.X[k+1] - most.X[k])
 		in.Budget, next.Budget = most.X[k], most.X[k+1]
-		if most, least := index.Relax(in).Price, index.Relax(next).Price; slope > most*(1+1e-9) || slope < least*(1-1e-9) {
-			t.Errorf("from a budget of %v on the optimum rises by %v per budget unit; the price falls from %v to %v", in.Budget, slope, most, least)
+		most, least := index.Relax(in).Price, index.Relax(next).Price
+		if slope > most*(1+1e-9) || slope < least*(1-1e-9) {
+			t.Errorf("from a budget of %v on the optimum rises by %v per budget unit; the price falls from %v to %v",
+				in.Budget, slope, most, least)
 		}
 	}
 }
@@ -130,21 +150,22 @@ func TestTraining(t *testing.T) {
 // What compare of the Python package saved has a page too, with its curves.
 func TestSaved(t *testing.T) {
 	dir := t.TempDir()
-	put(t, trained, dir, "result.json")
-	put(t, "policy,instance,seed,epoch,reward,crawls,whittle,of_whittle\nlearning,paper,1,1,1,1,2,0.5\nlearning,paper,1,4,1.5,1,2,0.75\n"+
-		"learning,paper,2,1,1.2,1,2,0.6\nlearning,paper,2,4,1.5,1,2,0.75\nwhittle,paper,1,4,2,1,2,1\n", dir, "curves.csv")
+	put(t, kept(t, "result.json"), dir, "result.json")
+	put(t, kept(t, "curves.csv"), dir, "curves.csv")
 	p, err := Load(context.Background(), dir, "out")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if curve := figure(t, p, "learning").Series; len(curve) != 2 || !near(curve[0].Y, .55, .75) || curve[0].Name != "learning *" {
+	curve := figure(t, p, "learning").Series
+	if len(curve) != 2 || !near(curve[0].Y, .55, .75) || curve[0].Name != "learning *" {
 		t.Errorf("learning %+v", curve)
 	}
 	if plots := len(write(t, dir)) - 1; plots < 4 {
 		t.Errorf("%d plots", plots)
 	}
 	put(t, "policy,instance,seed,epoch,reward,crawls\nlearning,paper,1,one,1,1\n", dir, "curves.csv")
-	if _, err := Load(context.Background(), dir, "out"); err == nil || !strings.Contains(err.Error(), "curves.csv: line 2") {
+	_, err = Load(context.Background(), dir, "out")
+	if err == nil || !strings.Contains(err.Error(), "curves.csv: line 2") {
 		t.Errorf("an epoch that is no number: %v", err)
 	}
 }
@@ -152,7 +173,8 @@ func TestSaved(t *testing.T) {
 // The reproduction of the papers has a page of its table, pictures and reasons.
 func TestPapers(t *testing.T) {
 	dir := t.TempDir()
-	r, err := papers.Run(context.Background(), papers.Options{Seeds: 1, Seed: 1, Steps: 50, Batch: experiments.Batch{Workers: 2}})
+	few := papers.Options{Seeds: 1, Seed: 1, Steps: 50, Batch: experiments.Batch{Workers: 2}}
+	r, err := papers.Run(context.Background(), few)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +186,9 @@ func TestPapers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows := len(p.Sections[0].Table.Rows); rows != len(r.Rows) || rows < 10 || !strings.HasPrefix(p.Command, "go run ./cmd/bench -preset papers -out out") {
+	const command = "go run ./cmd/bench -preset papers -out out"
+	rows := len(p.Sections[0].Table.Rows)
+	if rows != len(r.Rows) || rows < 10 || !strings.HasPrefix(p.Command, command) {
 		t.Errorf("%d rows of %d, command %q", rows, len(r.Rows), p.Command)
 	}
 	if plots := len(write(t, dir)) - 1; plots != 3*4 {

@@ -101,7 +101,8 @@ func (r *Report) Sentence() string {
 	if r.Algorithm != "" {
 		line += ", learner " + r.Algorithm
 	}
-	line += fmt.Sprintf(", knowledge %s, budget %v, %s, %s from %d", r.Knowledge, r.Budget, Count(r.Steps, "epoch"), Count(r.Seeds, "seed"), r.Seed)
+	line += fmt.Sprintf(", knowledge %s, budget %v, %s, %s from %d",
+		r.Knowledge, r.Budget, Count(r.Steps, "epoch"), Count(r.Seeds, "seed"), r.Seed)
 	if r.Bound != nil {
 		mean := ""
 		if r.Several {
@@ -116,16 +117,24 @@ func (r *Report) Sentence() string {
 func (r *Report) Document() Document {
 	return Document{
 		Value: r, Rows: r.rows(), Table: r.Table(), Notes: r.Notes, More: r.More,
-		First: []string{"policy", "reward", "95 % interval", "% of Whittle", "share's interval", "crawls/epoch", "% over budget", "less Whittle", "its interval", "% of bound"},
+		First: []string{
+			"policy", "reward", "95 % interval", "% of Whittle", "share's interval", "crawls/epoch", "% over budget",
+			"less Whittle", "its interval", "% of bound",
+		},
 	}
 }
 
 // rows is the table of CSV.
 func (r *Report) rows() *Table {
-	t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy", "reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun", "diff", "diff_lo", "diff_hi", "worst", "epochs", "of_whittle_lo", "of_whittle_hi"}}
+	t := &Table{Header: []string{
+		"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy",
+		"reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun",
+		"diff", "diff_lo", "diff_hi", "worst", "epochs", "of_whittle_lo", "of_whittle_hi",
+	}}
 	for _, x := range r.Results {
 		t.Add(r.Instance, r.Algorithm, r.Knowledge, r.Budget, r.Steps, r.Seeds, r.Seed, x.Policy,
-			x.Reward, x.Lo, x.Hi, x.Crawls, x.OfWhittle, x.OfBound, x.Over, x.Overrun, x.Diff, x.DiffLo, x.DiffHi, x.Worst, x.Epochs, x.OfWhittleLo, x.OfWhittleHi)
+			x.Reward, x.Lo, x.Hi, x.Crawls, x.OfWhittle, x.OfBound, x.Over, x.Overrun, x.Diff, x.DiffLo, x.DiffHi,
+			x.Worst, x.Epochs, x.OfWhittleLo, x.OfWhittleHi)
 	}
 	return t
 }

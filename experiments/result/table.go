@@ -153,7 +153,9 @@ func (t *Table) Write(w io.Writer, f Format) error {
 		opts = append(opts, tablewriter.WithRendition(tw.Rendition{
 			Borders: tw.BorderNone,
 			Settings: tw.Settings{
-				Lines:      tw.Lines{ShowTop: tw.Off, ShowBottom: tw.Off, ShowHeaderLine: tw.On, ShowFooterLine: tw.Off},
+				Lines: tw.Lines{
+					ShowTop: tw.Off, ShowBottom: tw.Off, ShowHeaderLine: tw.On, ShowFooterLine: tw.Off,
+				},
 				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
 			},
 		}))
@@ -216,7 +218,8 @@ func Print(w io.Writer, x Printed, f Format) error {
 	if f == Text {
 		var left []string
 		if table, left = table.fit(terminal, d.First); left != nil {
-			notes = append(notes, fmt.Sprintf("Left out for want of room: %s; -format markdown has them.", strings.Join(left, ", ")))
+			said := fmt.Sprintf("Left out for want of room: %s; -format markdown has them.", strings.Join(left, ", "))
+			notes = append(notes, said)
 		}
 	}
 	var b bytes.Buffer
