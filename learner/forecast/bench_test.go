@@ -18,7 +18,10 @@ func BenchmarkEpoch(b *testing.B) {
 		crawls := n / 1000
 		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
 			r := stream.New(1, stream.Test)
-			terms := env.Terms{Names: make([]string, n), Costs: slices.Repeat([]float64{1}, n), Budget: float64(crawls), Start: 1_700_006_400, Length: 3600}
+			terms := env.Terms{
+				Names: make([]string, n), Costs: slices.Repeat([]float64{1}, n), Budget: float64(crawls),
+				Start: 1_700_006_400, Length: 3600,
+			}
 			o := env.Online{Last: slices.Repeat([]int{-1}, n)}
 			rate := make([]float64, n)
 			for i := range rate {

@@ -14,7 +14,10 @@ import (
 // can be stored and taken up again.
 func ExampleLearner() {
 	// Three feeds, one crawl per hour; the first decision is at midnight.
-	terms := env.Terms{Names: []string{"news", "blog", "forum"}, Costs: []float64{1, 1, 1}, Budget: 1, Start: 1_700_006_400, Length: 3600}
+	terms := env.Terms{
+		Names: []string{"news", "blog", "forum"}, Costs: []float64{1, 1, 1}, Budget: 1,
+		Start: 1_700_006_400, Length: 3600,
+	}
 	l, err := forecast.New(terms, nil)
 	if err != nil {
 		fmt.Println(err)

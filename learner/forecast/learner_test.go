@@ -41,9 +41,12 @@ func (w *turn) Step(crawl []int) ([]env.Crawled, error) {
 }
 
 // turned is rewards where the sources become others at an epoch.
-func turned(t testing.TB, in, after env.Instance, at int, seed uint64, o env.PoissonOptions, a env.Agent, epochs int) []float64 {
+func turned(
+	t testing.TB, in, after env.Instance, at int, seed uint64, o env.PoissonOptions, a env.Agent, epochs int,
+) []float64 {
 	t.Helper()
-	return envtest.Play(t, &turn{envtest.Poisson(t, in, seed, o, a), envtest.Poisson(t, after, seed, o, a), at}, a, epochs)
+	before, then := envtest.Poisson(t, in, seed, o, a), envtest.Poisson(t, after, seed, o, a)
+	return envtest.Play(t, &turn{before, then, at}, a, epochs)
 }
 
 // TestTargets holds the learner that knows nothing beforehand against exact Whittle
@@ -87,7 +90,8 @@ func TestTargets(t *testing.T) {
 				fmt.Printf("| %s | %s | %.4f | %.4f |\n", f.name, marks, learned, learning)
 			}
 			if learned < f.learned || learning < .9965 {
-				t.Errorf("%s, marks %s: learned earns %.4f of Whittle, learning %.4f of certainty; want %.4f and .9965", f.name, marks, learned, learning, f.learned)
+				t.Errorf("%s, marks %s: learned earns %.4f of Whittle, learning %.4f of certainty; want %.4f and .9965",
+					f.name, marks, learned, learning, f.learned)
 			}
 		}
 	}
@@ -140,7 +144,8 @@ func TestDrift(t *testing.T) {
 	marked := newLearner(env.Drift(50, 2, 4).Terms(), nil)
 	rewards(t, env.Drift(50, 2, 4), 4, env.PoissonOptions{Marks: env.MarksPerItem}, env.NewAgent(marked), 4000)
 	if share := marked.est.Found / marked.est.Foretold; share < .5 {
-		t.Errorf("items are worth %.3g of what is foretold of them; of exponential ln ξ as of a normal one it is .78", share)
+		t.Errorf("items are worth %.3g of what is foretold of them; of exponential ln ξ as of a normal one it is .78",
+			share)
 	}
 	in := env.Drift(50, 2, 1)
 	l := newLearner(in.Terms(), nil)
@@ -217,7 +222,8 @@ func TestRareItems(t *testing.T) {
 		for n := range 3000 {
 			step(t, w, a)
 			if _, b, _ := l.Estimate(0); b > 10 && n > 10 { // by then the first items have shown the scale
-				t.Errorf("seed %d, epoch %d: an inflow of %.3g is foretold of a source with %.3g", seed, n, b, in.Sources[0].Rate*in.Sources[0].Interest)
+				t.Errorf("seed %d, epoch %d: an inflow of %.3g is foretold of a source with %.3g",
+					seed, n, b, in.Sources[0].Rate*in.Sources[0].Interest)
 				break
 			}
 		}
@@ -241,16 +247,21 @@ func TestForeignState(t *testing.T) {
 
 // TestBadSettings: a setting that is out of its range is an error.
 func TestBadSettings(t *testing.T) {
-	for name, spoil := range map[string]func(s *Settings){
-		"optimism": func(s *Settings) { s.Optimism = 11 },
-		"horizon":  func(s *Settings) { s.Horizon = -1 },
-		"longest":  func(s *Settings) { s.Longest = math.NaN() },
+	for _, tt := range []struct {
+		name  string
+		spoil func(*Settings)
+	}{
+		{"optimism", func(s *Settings) { s.Optimism = 11 }},
+		{"horizon", func(s *Settings) { s.Horizon = -1 }},
+		{"longest", func(s *Settings) { s.Longest = math.NaN() }},
 	} {
-		s := DefaultSettings()
-		spoil(&s)
-		if l, err := New(env.Paper(1).Terms(), &s); err == nil || l != nil {
-			t.Errorf("%s: taken", name)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			s := DefaultSettings()
+			tt.spoil(&s)
+			if l, err := New(env.Paper(1).Terms(), &s); err == nil || l != nil {
+				t.Errorf("%+v is taken; want an error", s)
+			}
+		})
 	}
 }
 
@@ -287,7 +298,8 @@ func TestLongest(t *testing.T) {
 			}
 		}
 		if c.longest != never && (longest > c.waits+n/overdueShare || longest < c.waits) || first > n/overdueShare+n {
-			t.Errorf("longest %v: sources wait for %d epochs and are first crawled until epoch %d; want %d, %v", c.longest, longest, first, c.waits, n/overdueShare)
+			t.Errorf("longest %v: sources wait for %d epochs and are first crawled until epoch %d; want %d, %v",
+				c.longest, longest, first, c.waits, n/overdueShare)
 		}
 	}
 }

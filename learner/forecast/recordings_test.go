@@ -64,7 +64,8 @@ func (s synthetic) record(t testing.TB, seed uint64) *env.Recording {
 		for h := range 24 * days {
 			keep := math.Exp(-1. / 168)
 			drift = keep*drift + s.drift*math.Sqrt(1-keep*keep)*r.NormFloat64()
-			now := rate * math.Exp(drift-s.drift*s.drift/2) * (1 + s.daily*math.Cos(2*math.Pi*(float64(h%24)+.5-phase)/24))
+			wave := 1 + s.daily*math.Cos(2*math.Pi*(float64(h%24)+.5-phase)/24)
+			now := rate * math.Exp(drift-s.drift*s.drift/2) * wave
 			if s.weekend > 0 && h/24%7 >= 5 {
 				now *= s.weekend
 			}
@@ -99,7 +100,9 @@ func replay(t testing.TB, rec *env.Recording, budget float64, agent func(env.Ter
 	return replayFrom(t, rec, .5, budget, agent)
 }
 
-func replayFrom(t testing.TB, rec *env.Recording, split, budget float64, agent func(env.Terms, env.Instance) env.Agent) float64 {
+func replayFrom(
+	t testing.TB, rec *env.Recording, split, budget float64, agent func(env.Terms, env.Instance) env.Agent,
+) float64 {
 	t.Helper()
 	o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true, Split: split}
 	in, err := rec.Fit(o)
@@ -200,7 +203,8 @@ func TestProfileFound(t *testing.T) {
 			}
 		}
 		if rms := math.Sqrt(square); rms > c.off || math.Abs(mean-1) > .01 {
-			t.Errorf("wave %v: the profiles are off by %.3f, mean %.3f; want at most %v, mean 1", c.wave, rms, mean, c.off)
+			t.Errorf("wave %v: the profiles are off by %.3f, mean %.3f; want at most %v, mean 1",
+				c.wave, rms, mean, c.off)
 		}
 	}
 }
@@ -256,7 +260,8 @@ func TestIndex(t *testing.T) {
 					next.Rate *= share
 					g := whittle(next, x)
 					if g < last-1e-9*x || g > x {
-						t.Fatalf("decay %v, window %v, age %v: with %v of the inflow the index is %v, with more %v; the state is %v", c, window, age, share, g, last, x)
+						t.Fatalf("decay %v, window %v, age %v: with %v of the inflow the index is %v, with more %v; "+
+							"the state is %v", c, window, age, share, g, last, x)
 					}
 					last = g
 				}
@@ -270,7 +275,8 @@ func TestIndex(t *testing.T) {
 func TestFrozen(t *testing.T) {
 	var l *Learner
 	learn := func(seed uint64) {
-		replay(t, synthetic{sigma: 1, daily: .8, own: true}.record(t, seed), 4, func(terms env.Terms, _ env.Instance) env.Agent {
+		rec := synthetic{sigma: 1, daily: .8, own: true}.record(t, seed)
+		replay(t, rec, 4, func(terms env.Terms, _ env.Instance) env.Agent {
 			if l == nil {
 				l = newLearner(terms, nil)
 			}
@@ -358,10 +364,10 @@ func TestRecordings(t *testing.T) {
 }
 
 // TestBeginnings: what the learner earns in the first six days from many beginnings,
-// where sources show nothing from before and where they show their last 20 items. Nowhere is it less than what is earned with constant rates
-// and first crawls alone, by more than half a point and chance. Over Whittle that was
-// fitted before the beginning -full prints both, and Whittle that was fitted on what
-// follows.
+// where sources show nothing from before and where they show their last 20 items. Nowhere
+// is it less than what is earned with constant rates and first crawls alone, by more than
+// half a point and chance. Over Whittle that was fitted before the beginning -full prints
+// both, and Whittle that was fitted on what follows.
 func TestBeginnings(t *testing.T) {
 	envtest.Alone(t)
 	const days = 6
@@ -377,7 +383,10 @@ func TestBeginnings(t *testing.T) {
 			for _, shows := range []int{0, 20} {
 				var learner, certainty, hindsight, more []float64
 				for k := range beginnings {
-					o := env.ReplayOptions{Epoch: time.Hour, Decay: .175, Budget: budget, Items: true, Shows: shows, Split: .4 + .5*float64(k)/float64(beginnings)}
+					o := env.ReplayOptions{
+						Epoch: time.Hour, Decay: .175, Budget: budget, Items: true, Shows: shows,
+						Split: .4 + .5*float64(k)/float64(beginnings),
+					}
 					in, err := rec.Fit(o)
 					if err != nil {
 						t.Fatal(err)
@@ -397,16 +406,19 @@ func TestBeginnings(t *testing.T) {
 				}
 				mean, sd := stat.MeanStdDev(more, nil)
 				if chance := 2 * sd / math.Sqrt(float64(beginnings)); mean < -.005-chance {
-					t.Errorf("%s, budget %v, %d items shown, %d days: it earns %.4f less of fitted Whittle than with constant rates, give or take %.4f", c.name, budget, shows, days, -mean, chance)
+					t.Errorf("%s, budget %v, %d items shown, %d days: it earns %.4f less of fitted Whittle "+
+						"than with constant rates, give or take %.4f", c.name, budget, shows, days, -mean, chance)
 				}
 				shares[shows] = stat.Mean(learner, nil)
-				cells += fmt.Sprintf(" %.3f | %.3f | %.3f |", shares[shows], stat.Mean(certainty, nil), stat.Mean(hindsight, nil))
+				cells += fmt.Sprintf(" %.3f | %.3f | %.3f |",
+					shares[shows], stat.Mean(certainty, nil), stat.Mean(hindsight, nil))
 			}
 			if *full {
 				fmt.Printf("| %s | %v |%s\n", c.name, budget, cells)
 			}
 			if budget == 5 && (shares[20] < c.leastShown || shares[20] < shares[0]) {
-				t.Errorf("%s: in its first days it earns %.3f of fitted Whittle where first crawls show 20 items, otherwise %.3f; want %v", c.name, shares[20], shares[0], c.leastShown)
+				t.Errorf("%s: in its first days it earns %.3f of fitted Whittle where first crawls show 20 items, "+
+					"otherwise %.3f; want %v", c.name, shares[20], shares[0], c.leastShown)
 			}
 		}
 	}

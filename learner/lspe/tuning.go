@@ -8,7 +8,9 @@ var (
 	// Critic.
 	pseudoWeight = 3. // cycles: the weight of all pseudo-cycles, which hold the polynomials where few cycles are
 	levelPrior   = .5 // harvests of mean size: how much the pooled curve counts in the level of a source
-	longestCycle = 2. // θ: a longer cycle is cut, since what comes that late says little of θ, and its powers outweigh the others
+	// θ: a longer cycle is cut, since what comes that late says little of θ, and its powers
+	// outweigh the others.
+	longestCycle = 2.
 	forgetMost   = .5 // share: the most that a cycle counts where the actor has left the others behind
 
 	// Pooled curve.

@@ -104,7 +104,8 @@ func TestTuning(t *testing.T) {
 			*v.at = was * by
 			line := fmt.Sprintf("| %s = %v | %v", v.name, was, by)
 			for j, got := range earned() {
-				line += fmt.Sprintf(" | %.0f, %.0f", 1e4*(base[j].frozen-got.frozen), 1e4*(base[j].learning-got.learning))
+				line += fmt.Sprintf(" | %.0f, %.0f",
+					1e4*(base[j].frozen-got.frozen), 1e4*(base[j].learning-got.learning))
 			}
 			fmt.Println(line + " |")
 		}

@@ -36,12 +36,15 @@ func build(t testing.TB, in env.Instance, set *Settings, seed uint64) *Learner {
 func earn(t testing.TB, in env.Instance, p env.Policy[env.Observed], seed uint64, marks env.Marks, epochs int) float64 {
 	t.Helper()
 	a := env.NewAgent(p)
-	return floats.Sum(envtest.Play(t, envtest.Poisson(t, in, seed, env.PoissonOptions{Marks: marks}, a), a, epochs)) / float64(epochs)
+	return floats.Sum(envtest.Play(t, envtest.Poisson(t, in, seed, env.PoissonOptions{Marks: marks}, a), a, epochs)) /
+		float64(epochs)
 }
 
 // shares returns what the learner earns, learned and learning, over what the index
 // of the mean dynamics with the true parameters earns on the true state.
-func shares(t testing.TB, in env.Instance, set *Settings, seed uint64, marks env.Marks, epochs int) (learned, learning float64) {
+func shares(
+	t testing.TB, in env.Instance, set *Settings, seed uint64, marks env.Marks, epochs int,
+) (learned, learning float64) {
 	t.Helper()
 	l := build(t, in, set, seed)
 	index := earn(t, in, baselines.NewWhittleObserved(in, false), seed, marks, epochs)
@@ -99,11 +102,13 @@ func TestBeatsTheIndexOfTrueParameters(t *testing.T) {
 			case kind != "lspe":
 				row += fmt.Sprintf(" | %.4f", mean)
 				if mean > own-.003 {
-					t.Errorf("%s: critic %s earns %.4f of the index, r earns %.4f; the figure does not hang on r", c.name, kind, mean, own)
+					t.Errorf("%s: critic %s earns %.4f of the index, r earns %.4f; the figure does not hang on r",
+						c.name, kind, mean, own)
 				}
 			default:
 				own = mean
-				row += fmt.Sprintf(" | %.4f (%.4f) | %.4f", mean, slices.Min(learned), floats.Sum(learning)/float64(seeds))
+				row += fmt.Sprintf(" | %.4f (%.4f) | %.4f",
+					mean, slices.Min(learned), floats.Sum(learning)/float64(seeds))
 				if mean < c.want {
 					t.Errorf("%s: learned earns %.4f of the index; want %v", c.name, mean, c.want)
 				}
@@ -136,7 +141,8 @@ func TestMeanDynamics(t *testing.T) {
 		l := build(t, c.in, nil, 1)
 		play(l)
 		if got := play(l.Frozen()) / play(baselines.NewWhittleObserved(c.in, false)); got < c.want {
-			t.Errorf("%s, %d sources, budget %v: learned earns %.4f of Whittle; want %v", c.in.ID, len(c.in.Sources), c.in.Budget, got, c.want)
+			t.Errorf("%s, %d sources, budget %v: learned earns %.4f of Whittle; want %v",
+				c.in.ID, len(c.in.Sources), c.in.Budget, got, c.want)
 		}
 	}
 }
@@ -160,30 +166,39 @@ func TestEdges(t *testing.T) {
 	for _, rate := range []float64{8, 26, 24, 11, 17, 16} {
 		slow.Sources = append(slow.Sources, env.NewSource("", rate, 1e-3, 1))
 	}
-	rare := env.Instance{Budget: 1, Sources: []env.Source{env.NewSource("", .444, .85, .25), env.NewSource("", .268, 1.17, 3.8)}}
+	rare := env.Instance{Budget: 1, Sources: []env.Source{
+		env.NewSource("", .444, .85, .25),
+		env.NewSource("", .268, 1.17, 3.8),
+	}}
 	// What waits of an item after half an epoch is e⁻²⁵⁰ of its interest.
-	brief := env.Instance{ID: "brief", Budget: 1, Sources: []env.Source{env.NewSource("", 1, .1, 1), env.NewSource("", 1, 500, 1)}}
-	for name, c := range map[string]struct {
+	brief := env.Instance{ID: "brief", Budget: 1, Sources: []env.Source{
+		env.NewSource("", 1, .1, 1),
+		env.NewSource("", 1, 500, 1),
+	}}
+	for _, tt := range []struct {
+		name   string
 		in     env.Instance
 		epochs int
 		want   float64
 	}{
-		"brief":        {brief, 4000, .98},
-		"dear":         {dear, 4000, .99},
-		"silent":       {silent, 4000, .99},
-		"tiny":         {tiny, 4000, .99},
-		"huge":         {huge, 4000, .98},
-		"slow":         {slow, 4000, .98},
-		"rare items":   {rare, 5000, .98},
-		"one source":   {env.Instance{Budget: 1, Sources: env.Lognormal(1, 1, 1).Sources}, 1500, .99},
-		"all":          {env.Lognormal(8, 8, 1), 1500, .99},
-		"unequal cost": {env.Mixed(12, 4.5, 2), 4000, .97},
-		"few crawls":   {env.Lognormal(1000, 2, 1), 300, .85},
+		{"brief", brief, 4000, .98},
+		{"dear", dear, 4000, .99},
+		{"silent", silent, 4000, .99},
+		{"tiny", tiny, 4000, .99},
+		{"huge", huge, 4000, .98},
+		{"slow", slow, 4000, .98},
+		{"rare items", rare, 5000, .98},
+		{"one source", env.Instance{Budget: 1, Sources: env.Lognormal(1, 1, 1).Sources}, 1500, .99},
+		{"all", env.Lognormal(8, 8, 1), 1500, .99},
+		{"unequal cost", env.Mixed(12, 4.5, 2), 4000, .97},
+		{"few crawls", env.Lognormal(1000, 2, 1), 300, .85},
 	} {
-		learned, learning := shares(t, c.in, nil, 1, env.MarksConstant, c.epochs)
-		if !(learned >= c.want && learning >= c.want-.03) {
-			t.Errorf("%s: learned earns %.4f of the index, learning %.4f; want %v", name, learned, learning, c.want)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			learned, learning := shares(t, tt.in, nil, 1, env.MarksConstant, tt.epochs)
+			if !(learned >= tt.want && learning >= tt.want-.03) {
+				t.Errorf("learned earns %.4f of the index, learning %.4f; want %v", learned, learning, tt.want)
+			}
+		})
 	}
 }
 
@@ -206,7 +221,8 @@ func TestUnits(t *testing.T) {
 		}
 		s := l.src[0]
 		if T := l.Threshold(0); x <= 1 && (math.Abs(s.gain/gain-1) > .1 || !(T > gain/100. && T < 100*gain)) {
-			t.Errorf("after the first state %v: gain %.4g and threshold %.4g; want %v and one of that size", x, s.gain, T, gain)
+			t.Errorf("after the first state %v: gain %.4g and threshold %.4g; want %v and one of that size",
+				x, s.gain, T, gain)
 		}
 		if _, err := json.Marshal(l.State()); err != nil {
 			t.Errorf("after the first state %v: %v", x, err)
@@ -222,7 +238,8 @@ func TestDrift(t *testing.T) {
 	earn(t, in, l, 1, env.MarksPerItem, 4000)
 	for i, s := range in.Sources {
 		if v := &l.src[i]; math.Abs(v.gain/s.Gain()-1) > .02 || math.Abs(v.factor-s.Factor()) > .02 {
-			t.Errorf("source %d drifts by %.4g and %.4f; want %.4g and %.4f", i+1, v.gain, v.factor, s.Gain(), s.Factor())
+			t.Errorf("source %d drifts by %.4g and %.4f; want %.4g and %.4f",
+				i+1, v.gain, v.factor, s.Gain(), s.Factor())
 		}
 	}
 }
@@ -300,7 +317,8 @@ func TestWaiting(t *testing.T) {
 func TestTimeScales(t *testing.T) {
 	set := DefaultSettings()
 	for n := 100; n < 1e9; n *= 10 {
-		if a, b, d := set.A.At(n), set.B.At(n), set.D.At(n); 10*n > 1000 && (a/b < set.A.At(10*n)/set.B.At(10*n) || d/a < set.D.At(10*n)/set.A.At(10*n)) {
+		a, b, d := set.A.At(n), set.B.At(n), set.D.At(n)
+		if 10*n > 1000 && (a/b < set.A.At(10*n)/set.B.At(10*n) || d/a < set.D.At(10*n)/set.A.At(10*n)) {
 			t.Errorf("from %d epochs on to ten times as many a/b or d/a rises", n)
 		}
 	}
@@ -330,33 +348,44 @@ func TestResume(t *testing.T) {
 	if a, b := earn(t, in, l, 2, env.MarksConstant, 200), earn(t, in, again, 2, env.MarksConstant, 200); a != b {
 		t.Errorf("one goes on with %v, the other with %v", a, b)
 	}
-	for want, change := range map[string]func(s *State){
-		"critic has 3 entries": func(s *State) { s.Critic = s.Critic[:3] },
-		"source 1: critic: b ": func(s *State) { s.Critic[0].B = nil },
-		"random stream":        func(s *State) { s.Rand = nil },
+	for _, tt := range []struct {
+		want   string
+		change func(*State)
+	}{
+		{"critic has 3 entries", func(s *State) { s.Critic = s.Critic[:3] }},
+		{"source 1: critic: b ", func(s *State) { s.Critic[0].B = nil }},
+		{"random stream", func(s *State) { s.Rand = nil }},
 	} {
-		broken := l.State()
-		change(&broken)
-		if err := build(t, in, nil, 1).SetState(broken); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v; want %q", err, want)
-		}
+		t.Run(tt.want, func(t *testing.T) {
+			broken := l.State()
+			tt.change(&broken)
+			err := build(t, in, nil, 1).SetState(broken)
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("error %v; want %q", err, tt.want)
+			}
+		})
 	}
 }
 
 func TestSettings(t *testing.T) {
-	for want, change := range map[string]func(s *Settings){
-		"features is 7; allowed":   func(s *Settings) { s.Features = 7 },
-		"gamma is NaN; allowed":    func(s *Settings) { s.Gamma = math.NaN() },
-		"kappa is 0; allowed":      func(s *Settings) { s.Kappa = 0 },
-		"critic is \"\"; allowed":  func(s *Settings) { s.Critic = "" },
-		"a: scale c is 0; allowed": func(s *Settings) { s.A.Scale = 0 },
-		"b begins at 1; allowed":   func(s *Settings) { s.B = critic.Constant(1) },
+	for _, tt := range []struct {
+		want   string
+		change func(*Settings)
+	}{
+		{"features is 7; allowed", func(s *Settings) { s.Features = 7 }},
+		{"gamma is NaN; allowed", func(s *Settings) { s.Gamma = math.NaN() }},
+		{"kappa is 0; allowed", func(s *Settings) { s.Kappa = 0 }},
+		{`critic is ""; allowed`, func(s *Settings) { s.Critic = "" }},
+		{"a: scale c is 0; allowed", func(s *Settings) { s.A.Scale = 0 }},
+		{"b begins at 1; allowed", func(s *Settings) { s.B = critic.Constant(1) }},
 	} {
-		set := DefaultSettings()
-		change(&set)
-		if err := set.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v; want %q", err, want)
-		}
+		t.Run(tt.want, func(t *testing.T) {
+			set := DefaultSettings()
+			tt.change(&set)
+			if err := set.Validate(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("error %v; want %q", err, tt.want)
+			}
+		})
 	}
 }
 

@@ -46,7 +46,9 @@ func DefaultSettings() Settings {
 // Validate reports the first setting that is out of its range.
 func (s *Settings) Validate() error {
 	if err := cmp.Or(
-		check.Positive("kappa", s.Kappa), check.Positive("kappa_over", s.KappaOver), check.Positive("kappa_max", s.KappaMax),
+		check.Positive("kappa", s.Kappa),
+		check.Positive("kappa_over", s.KappaOver),
+		check.Positive("kappa_max", s.KappaMax),
 		s.A.Valid("a"), s.B.Valid("b"), s.D.Valid("d"),
 	); err != nil {
 		return err
@@ -101,15 +103,18 @@ func (l *Learner) SetState(s State) error {
 		return err
 	}
 	if s.Epochs < 0 || float64(s.Epochs) > 1<<53 || s.Price < 0 || s.Scale < 0 {
-		return fmt.Errorf("epochs is %d, price %v and scale %v; allowed are 0 or more, and at most 2^53 epochs", s.Epochs, s.Price, s.Scale)
+		return fmt.Errorf("epochs is %d, price %v and scale %v; allowed are 0 or more, and at most 2^53 epochs",
+			s.Epochs, s.Price, s.Scale)
 	}
 	if len(s.Critic) != n {
 		return fmt.Errorf("critic has %d entries; allowed are %d", len(s.Critic), n)
 	}
 	for i, c := range l.critic {
 		// As Update leaves them.
-		if u, t, top := s.Unit[i], s.Threshold[i], s.Drift[6*i+5]; u < 0 || u > 0 && !(top > 0 && math.Abs(t-math.Log(top)) <= 1+math.Log(widest)) {
-			return fmt.Errorf("source %d has the unit %v, the threshold e^%v and the greatest state %v; allowed is a factor of %v between the last two", i+1, u, t, top, widest)
+		u, t, top := s.Unit[i], s.Threshold[i], s.Drift[6*i+5]
+		if u < 0 || u > 0 && !(top > 0 && math.Abs(t-math.Log(top)) <= 1+math.Log(widest)) {
+			return fmt.Errorf("source %d has the unit %v, the threshold e^%v and the greatest state %v; "+
+				"allowed is a factor of %v between the last two", i+1, u, t, top, widest)
 		}
 		if err := c.SetState(s.Critic[i]); err != nil {
 			return fmt.Errorf("source %d: critic: %w", i+1, err)
@@ -121,7 +126,10 @@ func (l *Learner) SetState(s State) error {
 	l.n, l.price, l.scale = s.Epochs, s.Price, s.Scale
 	for i := range l.src {
 		d := s.Drift[6*i:]
-		l.src[i] = waiting{gain: d[0], factor: d[1], cov: [3]float64{d[2], d[3], d[4]}, top: d[5], unit: s.Unit[i], lnT: s.Threshold[i]}
+		l.src[i] = waiting{
+			gain: d[0], factor: d[1], cov: [3]float64{d[2], d[3], d[4]}, top: d[5],
+			unit: s.Unit[i], lnT: s.Threshold[i],
+		}
 	}
 	return nil
 }
