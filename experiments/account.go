@@ -81,7 +81,11 @@ func (a *Account) Add(crawls []env.Crawled, own func() []learner.Metric) (reward
 		return reward, nil
 	}
 	span := float64(sum.Epochs - a.last.Epochs)
-	now := CurvePoint{Epoch: sum.Epochs, Reward: (sum.Reward - a.last.Reward) / span, Crawls: (sum.Crawls - a.last.Crawls) / span}
+	now := CurvePoint{
+		Epoch:  sum.Epochs,
+		Reward: (sum.Reward - a.last.Reward) / span,
+		Crawls: (sum.Crawls - a.last.Crawls) / span,
+	}
 	if own != nil {
 		for _, m := range own() {
 			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {

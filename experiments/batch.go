@@ -94,7 +94,9 @@ func keptAt(dir, name string) string { return filepath.Join(dir, "runs", name+".
 // name. What failed does not stop the others. Something is done when its file is there
 // and can be read, so that several processes may work on one directory at once: they
 // write the same bytes.
-func PerformMissing[R any](ctx context.Context, b Batch, names []string, perform func(ctx context.Context, i int) (*R, error)) (*Performed[R], error) {
+func PerformMissing[R any](
+	ctx context.Context, b Batch, names []string, perform func(ctx context.Context, i int) (*R, error),
+) (*Performed[R], error) {
 	out := &Performed[R]{Names: names, Records: make([]*R, len(names)), Errors: make([]error, len(names))}
 	read := func(i int) {
 		if b.Dir != "" && out.Errors[i] == nil && out.Records[i] == nil {
@@ -144,7 +146,9 @@ func PerformMissing[R any](ctx context.Context, b Batch, names []string, perform
 
 // Each calls f for the numbers from 0 to n−1, at most workers at once, until one
 // fails. A panic is an error. progress, if not nil, is given how many are done.
-func Each(ctx context.Context, n, workers int, progress func(done, total int), f func(ctx context.Context, i int) error) error {
+func Each(
+	ctx context.Context, n, workers int, progress func(done, total int), f func(ctx context.Context, i int) error,
+) error {
 	var mu sync.Mutex
 	done := 0
 	g, inner := errgroup.WithContext(ctx)

@@ -14,11 +14,14 @@ func TestCancelled(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var runs []Run
 	for _, name := range []string{"lspe", "whittle", "greedy", "paper"} {
-		runs = append(runs, newRun(t, map[string]any{"learner.algorithm": name, "instance.name": "lognormal:300", "instance.budget": 20, "steps": 1_000_000_000}))
+		runs = append(runs, newRun(t, map[string]any{
+			"learner.algorithm": name, "instance.name": "lognormal:300", "instance.budget": 20, "steps": 1_000_000_000,
+		}))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := new(Engine).PerformAll(ctx, jobsOf(t, runs...), Batch{Workers: 8}); !errors.Is(err, context.DeadlineExceeded) {
+	_, err := new(Engine).PerformAll(ctx, jobsOf(t, runs...), Batch{Workers: 8})
+	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	for range 100 { // what was cancelled may need a moment

@@ -101,7 +101,8 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 	case e.FirstLevel() == env.LevelOnline && e.Track(level) != TrackAge && slices.ContainsFunc(sources, changing):
 		return "it needs to see whether a page has changed, and crawls here bring interest"
 	case e.harvests(level) && slices.ContainsFunc(sources, unseen):
-		return "it learns what a crawl is worth from what it brings, which no crawl shows under the objectives delay and freshness"
+		return "it learns what a crawl is worth from what it brings, " +
+			"which no crawl shows under the objectives delay and freshness"
 	case e.FromItems && s.Instance.Objective.Law == "" && slices.ContainsFunc(sources, byAge):
 		return "it has to be given the objective, delay or deadline, which -objective does, and not a law of the instance"
 	case e.Marks && s.Marks == "":
@@ -114,7 +115,8 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		return "it is for the mean dynamics"
 	case e.NeedsBelief && s.Believed == nil:
 		return "it needs parameters other than the true ones, of an instance that -believe names"
-	case e.NeedsUnequalCosts && !slices.ContainsFunc(sources, func(x env.Source) bool { return x.Cost != sources[0].Cost }):
+	case e.NeedsUnequalCosts &&
+		!slices.ContainsFunc(sources, func(x env.Source) bool { return x.Cost != sources[0].Cost }):
 		return "it packs crawls of unequal cost, and here all cost the same"
 	}
 	return ""
@@ -175,10 +177,13 @@ func byLevel(model, observed Constructor) Constructor {
 // practice are the two entries of a scheduler of today under the budget. What
 // is due is crawled by hours overdue, or, relative, by multiples of the
 // interval.
-func practice(name, about string, sees Track, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online]) (both []Entry) {
+func practice(
+	name, about string, sees Track, build func(t env.Terms, how baselines.Practice) env.Learner[env.Online],
+) (both []Entry) {
 	for i, suffix := range []string{"", "-relative"} {
 		e := Entry{Name: name + suffix, About: about, Levels: onlyOnline, Sees: sees}
-		both = append(both, tuned(e, baselines.Practice{Relative: i == 1}, func(k Inputs, s *baselines.Practice) (env.Policy[env.Online], error) {
+		how := baselines.Practice{Relative: i == 1}
+		both = append(both, tuned(e, how, func(k Inputs, s *baselines.Practice) (env.Policy[env.Online], error) {
 			return build(k.Terms, *s), nil
 		}))
 	}
@@ -230,25 +235,34 @@ func Register(e Entry) {
 }
 
 var policies = slices.Concat([]Entry{
-	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age", Levels: modelOrState, New: byLevel(
-		model(baselines.NewWhittle),
-		policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, false) }))},
-	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed", NeedsBelief: true, New: model(baselines.NewWhittle)},
-	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget", NeedsUnequalCosts: true, New: model(baselines.NewWhittlePacked)},
+	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age",
+		Levels: modelOrState, New: byLevel(
+			model(baselines.NewWhittle),
+			policy(func(k Inputs) env.Policy[env.Observed] {
+				return baselines.NewWhittleObserved(k.Instance, false)
+			}))},
+	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed",
+		NeedsBelief: true, New: model(baselines.NewWhittle)},
+	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget",
+		NeedsUnequalCosts: true, New: model(baselines.NewWhittlePacked)},
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
 		New: policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
-	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state", Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
-		return baselines.NewStochasticWhittle(k.Instance, k.Marks)
-	})},
-	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme", Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
-		return baselines.NewLearnedStochasticWhittle(k.Instance, k.Marks, k.Rand)
-	})},
-	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances", Small: true, New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
-		o, err := baselines.SolveOptimum(k.Instance)
-		return agent[env.Model](o, err)
-	}},
+	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state",
+		Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
+			return baselines.NewStochasticWhittle(k.Instance, k.Marks)
+		})},
+	{Name: "stochastic-learned", About: "the same, learned by the two-time-scale scheme",
+		Levels: onlyState, Marks: true, New: policy(func(k Inputs) env.Policy[env.Observed] {
+			return baselines.NewLearnedStochasticWhittle(k.Instance, k.Marks, k.Rand)
+		})},
+	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances",
+		Small: true, New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
+			o, err := baselines.SolveOptimum(k.Instance)
+			return agent[env.Model](o, err)
+		}},
 	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
-	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only", Overruns: func(any) bool { return true }},
+	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only",
+		Overruns: func(any) bool { return true }},
 		baselines.RelaxedOptions{}, func(k Inputs, s *baselines.RelaxedOptions) (env.Policy[env.Model], error) {
 			return baselines.NewRelaxedControl(k.Instance, *s)
 		}),
@@ -257,7 +271,8 @@ var policies = slices.Concat([]Entry{
 		model(baselines.NewMyopic),
 		policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},
 	{Name: "static-even", About: "optimal crawl frequencies, evenly spread", New: model(baselines.NewEvenSchedule)},
-	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back", Levels: onlyOnline, FromItems: true},
+	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back",
+		Levels: onlyOnline, FromItems: true},
 		forecast.CertaintySettings(), func(k Inputs, s *forecast.Settings) (env.Policy[env.Online], error) {
 			return forecast.New(k.Terms, s)
 		}),
@@ -272,13 +287,16 @@ var policies = slices.Concat([]Entry{
 },
 	practice("miniflux", "intervals as Miniflux sets them by entry frequency", TrackItems, baselines.NewEntryFrequency),
 	practice("commafeed", "intervals as CommaFeed sets them", TrackItems, baselines.NewCommaFeed),
-	practice("freshrss", "an interval of 60 minutes, as FreshRSS has, and Miniflux by default", TrackAge, baselines.NewFixedInterval)[:1], // all have one interval: relative is the same
+	// All sources have one interval, so that relative would be the same.
+	practice("freshrss", "an interval of 60 minutes, as FreshRSS has, and Miniflux by default",
+		TrackAge, baselines.NewFixedInterval)[:1],
 	practice("nutch", "intervals as Apache Nutch sets them", TrackBit, baselines.NewNutch),
 	practice("stormcrawler", "intervals as Apache StormCrawler sets them", TrackBit, baselines.NewStormCrawler),
 	[]Entry{
 		{Name: "round-robin", About: "the source that has waited longest", Sees: TrackAge,
 			New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
-		{Name: "best-source", About: "always the sources with the greatest gain per epoch", New: model(baselines.NewBestSource)},
+		{Name: "best-source", About: "always the sources with the greatest gain per epoch",
+			New: model(baselines.NewBestSource)},
 	})
 
 // SavedPrefix stands before the directory of -out in which train saved a learner,

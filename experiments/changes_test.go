@@ -44,11 +44,14 @@ func TestWhittleKnowsOfChanges(t *testing.T) {
 				t.Errorf("%d sources: after the change %v, in a world that was always so %v", n, after, always.Reward)
 			}
 			if long.Learned.Reward != always.Reward {
-				t.Errorf("%d sources: measured afterwards %v; want %v, of the world that it became", n, long.Learned.Reward, always.Reward)
+				t.Errorf("%d sources: measured afterwards %v; want %v, of the world that it became",
+					n, long.Learned.Reward, always.Reward)
 			}
 			s.Believed = &env.Instance{ID: "before", Sources: in.Sources, Budget: in.Budget}
-			if unaware := playWhittle(t, "whittle-believed", s, 1100).Learning.Reward; unaware > .95*long.Learning.Reward {
-				t.Errorf("%d sources: Whittle that does not know of the change earns %v, that does %v", n, unaware, long.Learning.Reward)
+			unaware := playWhittle(t, "whittle-believed", s, 1100).Learning.Reward
+			if unaware > .95*long.Learning.Reward {
+				t.Errorf("%d sources: Whittle that does not know of the change earns %v, that does %v",
+					n, unaware, long.Learning.Reward)
 			}
 		}
 	}
@@ -68,24 +71,35 @@ func TestRunWithLawAndBelief(t *testing.T) {
 		}
 		return performRun(&e, r)
 	}
-	own, err := perform(map[string]any{AlgorithmKey: "whittle", "instance.name": "lognormal:20", "instance.law": "power"})
+	own, err := perform(map[string]any{
+		AlgorithmKey: "whittle", "instance.name": "lognormal:20", "instance.law": "power",
+	})
 	if err != nil || own.Instance != "lognormal/20/1/power" || *own.Learned.OfWhittle != 1 {
 		t.Fatalf("record %+v, error %v", own, err)
 	}
-	wrong, err := perform(map[string]any{AlgorithmKey: "whittle-believed", "instance.name": "lognormal:20", "instance.law": "power", "instance.believe": "lognormal:20:2"})
+	wrong, err := perform(map[string]any{
+		AlgorithmKey:       "whittle-believed",
+		"instance.name":    "lognormal:20",
+		"instance.law":     "power",
+		"instance.believe": "lognormal:20:2",
+	})
 	if err != nil || *wrong.Learned.OfWhittle > .9 || wrong.Learned.Whittle != own.Learned.Reward {
 		t.Errorf("who believes in another instance earns %+v, error %v", wrong, err)
 	}
 	path := filepath.Join(t.TempDir(), "few.toml")
-	if err := os.WriteFile(path, []byte("budget = 1\n[[source]]\nname = 'a'\nrate = 1\ndecay = 1\ninterest = 1\n"), 0o600); err != nil {
+	const few = "budget = 1\n[[source]]\nname = 'a'\nrate = 1\ndecay = 1\ninterest = 1\n"
+	if err := os.WriteFile(path, []byte(few), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for want, settings := range map[string]map[string]any{
-		"has other sources": {AlgorithmKey: "whittle-believed", "instance.believe": path},
-		"allowed laws are":  {AlgorithmKey: "whittle", "instance.law": "gauss"},
+	for _, tt := range []struct {
+		settings map[string]any
+		want     string
+	}{
+		{map[string]any{AlgorithmKey: "whittle-believed", "instance.believe": path}, "has other sources"},
+		{map[string]any{AlgorithmKey: "whittle", "instance.law": "gauss"}, "allowed laws are"},
 	} {
-		if _, err := perform(settings); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: error %v; want one with %q", settings, err, want)
+		if _, err := perform(tt.settings); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: error %v; want one with %q", tt.settings, err, tt.want)
 		}
 	}
 }
@@ -105,7 +119,8 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("recovery is %v; want 300", got)
 	}
 	r.Curve = []CurvePoint{
-		{Epoch: 400, OfWhittle: share(.99)}, {Epoch: 410, OfWhittle: share(.5)}, {Epoch: 450, OfWhittle: share(.96)}, {Epoch: 500, OfWhittle: share(.94)},
+		{Epoch: 400, OfWhittle: share(.99)}, {Epoch: 410, OfWhittle: share(.5)},
+		{Epoch: 450, OfWhittle: share(.96)}, {Epoch: 500, OfWhittle: share(.94)},
 		{Epoch: 700, OfWhittle: share(1)}, {Epoch: 710, OfWhittle: share(.96)},
 	}
 	if got := r.Recovery(); got != 30 {

@@ -46,7 +46,10 @@ func (c Contender) groups(seeds int) []Group {
 			return &r.Learned
 		}
 		return Group{Name: name, Records: c.Records, Seeds: seeds, Learning: learning, part: part, Figures: []Figure{
-			reward:  {Of: func(r *Record) float64 { return part(r).Reward }, Days: func(r *Record) []float64 { return part(r).Days }},
+			reward: {
+				Of:   func(r *Record) float64 { return part(r).Reward },
+				Days: func(r *Record) []float64 { return part(r).Days },
+			},
 			crawls:  {Of: func(r *Record) float64 { return part(r).Crawls }},
 			over:    {Name: OverBudget, Of: func(r *Record) float64 { return part(r).Over }},
 			overrun: {Of: func(r *Record) float64 { return part(r).Overrun }},
@@ -79,8 +82,9 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	}
 	records := groups[0].Records
 	rep := result.Report{
-		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level), Budget: records[0].Run.Instance.Budget,
-		Steps: groups[0].part(records[0]).Epochs, Seeds: seeds, Seed: first, Speed: speed,
+		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level),
+		Budget: records[0].Run.Instance.Budget, Steps: groups[0].part(records[0]).Epochs,
+		Seeds: seeds, Seed: first, Speed: speed,
 	}
 	several := map[string]bool{} // instances: each compared under every seed, or each seed's own
 	for _, r := range records {
@@ -106,7 +110,8 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	}
 	sum := Summarize(groups, reward)
 	verdicts := []string{sum.Verdict}
-	if slices.ContainsFunc(contenders, Contender.changes) { // what is earned over other epochs has a place, and a verdict, of its own
+	// What is earned over other epochs has a place, and a verdict, of its own.
+	if slices.ContainsFunc(contenders, Contender.changes) {
 		learning := func(i int) bool { return groups[i].Learning }
 		var ranked []Group
 		for _, i := range sum.Order {
@@ -134,8 +139,9 @@ func (g *Group) report(r *Row, bounds []float64) result.Row {
 		return result.Ptr(stats.Mean(result.Shares(num, den)))
 	}
 	out := result.Row{
-		Policy: g.Name, Epochs: g.part(g.Records[0]).Epochs, Reward: m[reward].Value, Crawls: m[crawls].Value, Over: m[over].Value, Overrun: m[overrun].Value,
-		OfBound: mean(earned, bounds), Regret: result.Ptr(stats.Mean(bounds) - m[reward].Value), Same: m[reward].Same,
+		Policy: g.Name, Epochs: g.part(g.Records[0]).Epochs, Reward: m[reward].Value, Same: m[reward].Same,
+		Crawls: m[crawls].Value, Over: m[over].Value, Overrun: m[overrun].Value,
+		OfBound: mean(earned, bounds), Regret: result.Ptr(stats.Mean(bounds) - m[reward].Value),
 	}
 	if !out.Same {
 		out.Lo, out.Hi = result.Ptr(m[reward].Lo), result.Ptr(m[reward].Hi)
@@ -183,9 +189,13 @@ func Parts(contenders []Contender) (all []Part) {
 
 // RunsTable has a row for each part of each run.
 func RunsTable(contenders []Contender) *result.Table {
-	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun", "whittle", "of_whittle", "of_bound"}}
+	t := &result.Table{Header: []string{
+		"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun",
+		"whittle", "of_whittle", "of_bound",
+	}}
 	for _, p := range Parts(contenders) {
-		t.Add(p.Policy, p.Instance, p.Seed, p.Epochs, p.Reward, p.Crawls, p.Cost, p.Over, p.Overrun, p.Whittle, p.OfWhittle, p.OfBound)
+		t.Add(p.Policy, p.Instance, p.Seed, p.Epochs, p.Reward, p.Crawls, p.Cost, p.Over, p.Overrun,
+			p.Whittle, p.OfWhittle, p.OfBound)
 	}
 	return t
 }

@@ -130,7 +130,10 @@ func (c *Job) saveTrainee(t learner.Learner, file, run string) error {
 	if err != nil {
 		return fmt.Errorf("state of the learner: %w", err)
 	}
-	data, err := (&learner.Saved{Config: config, Start: terms.Start, Length: terms.Length, Objective: terms.Objective, State: state, Run: name}).Encode()
+	saved := &learner.Saved{
+		Config: config, Start: terms.Start, Length: terms.Length, Objective: terms.Objective, State: state, Run: name,
+	}
+	data, err := saved.Encode()
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,10 @@ func performRun(e *Engine, r Run) (*Record, error) {
 // A record holds what the run earned beside what exact Whittle earned in the same
 // world and epochs.
 func TestPerform(t *testing.T) {
-	r := newRun(t, map[string]any{"learner.algorithm": "greedy", "instance.name": "lognormal:10", "instance.budget": 2, "world.kind": "poisson", "evaluation": 100})
+	r := newRun(t, map[string]any{
+		"learner.algorithm": "greedy", "instance.name": "lognormal:10", "instance.budget": 2,
+		"world.kind": "poisson", "evaluation": 100,
+	})
 	rec, err := performRun(new(Engine), r)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +70,8 @@ func TestPerform(t *testing.T) {
 	earned := map[string][2]float64{}
 	for _, name := range []string{"greedy", "whittle"} {
 		for k, epochs := range []int{300, 100} {
-			played, err := PoissonScene(in, env.MarksConstant).Play(context.Background(), Play{Entry: find(t, name)[0], Level: env.LevelModel, Seed: r.Seed, Epochs: epochs})
+			play := Play{Entry: find(t, name)[0], Level: env.LevelModel, Seed: r.Seed, Epochs: epochs}
+			played, err := PoissonScene(in, env.MarksConstant).Play(context.Background(), play)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +81,8 @@ func TestPerform(t *testing.T) {
 		}
 	}
 	for k, f := range []Figures{rec.Learning, rec.Learned} {
-		if f.Reward != earned["greedy"][k] || f.Whittle != earned["whittle"][k] || *f.OfWhittle != f.Reward/f.Whittle || *f.OfBound != f.Reward / *rec.Bound {
+		if f.Reward != earned["greedy"][k] || f.Whittle != earned["whittle"][k] ||
+			*f.OfWhittle != f.Reward/f.Whittle || *f.OfBound != f.Reward / *rec.Bound {
 			t.Errorf("part %d: %+v, want rewards of greedy and Whittle %v", k, f, earned)
 		}
 	}
@@ -88,7 +93,8 @@ func TestPerform(t *testing.T) {
 		last = p.Epoch
 	}
 	if last != 300 || math.Abs(sum/300-rec.Learning.Reward) > 1e-9 {
-		t.Errorf("the curve ends at epoch %d with a mean of %v, the run at 300 with %v", last, sum/300, rec.Learning.Reward)
+		t.Errorf("the curve ends at epoch %d with a mean of %v, the run at 300 with %v",
+			last, sum/300, rec.Learning.Reward)
 	}
 }
 
@@ -110,13 +116,27 @@ func TestResolve(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "two.toml")
 	write := func(rate string) {
-		if err := os.WriteFile(file, []byte("budget = 1\n[[source]]\nname = \"a\"\nrate = "+rate+"\ndecay = 0.1\ninterest = 1\n[[source]]\nname = \"b\"\nrate = 2\ndecay = 0.1\ninterest = 1\n"), 0o644); err != nil {
+		text := strings.Replace(`budget = 1
+[[source]]
+name = "a"
+rate = RATE
+decay = 0.1
+interest = 1
+[[source]]
+name = "b"
+rate = 2
+decay = 0.1
+interest = 1
+`, "RATE", rate, 1)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write("1")
 	_, default1 := resolve(newRun(t, nil))
-	_, spelt := resolve(newRun(t, map[string]any{"learner.algorithm": Catalogue()[0].Name, "instance.budget": 1, "instance.name": "paper"}))
+	_, spelt := resolve(newRun(t, map[string]any{
+		"learner.algorithm": Catalogue()[0].Name, "instance.budget": 1, "instance.name": "paper",
+	}))
 	if default1 != spelt {
 		t.Errorf("the default run has hash %s, spelt out %s", default1, spelt)
 	}
@@ -205,7 +225,8 @@ func TestTold(t *testing.T) {
 		return map[string]any{"world.trace": path, "steps": 1 << 20}
 	}
 	one := recording("one.csv", func(i, hour int) int { return 1 + i })
-	two := recording("two.csv", func(i, hour int) int { return 1 + i + hour/400*(4-2*i) }) // in the measured part the others
+	// In the measured part others publish more.
+	two := recording("two.csv", func(i, hour int) int { return 1 + i + hour/400*(4-2*i) })
 	even := recording("even.csv", func(i, hour int) int { return 1 })
 	resolve := func(settings map[string]any, algorithm, feedback string) (c *Job, crawls string) {
 		settings["learner.algorithm"], settings["world.feedback"] = algorithm, feedback
@@ -228,24 +249,33 @@ func TestTold(t *testing.T) {
 		return c, crawls
 	}
 	for _, algorithm := range []string{"forecast", "lspe"} {
-		for feedback, same := range map[string]bool{"late:1000h": true, "late:48h": false, "now": false, "never": true} {
-			_, x := resolve(one, algorithm, feedback)
-			_, y := resolve(two, algorithm, feedback)
-			if (x == y) != same {
-				t.Errorf("%s, feedback %s: the same crawls: %v", algorithm, feedback, x == y)
+		for _, tt := range []struct {
+			feedback string
+			same     bool
+		}{{"late:1000h", true}, {"late:48h", false}, {"now", false}, {"never", true}} {
+			_, x := resolve(one, algorithm, tt.feedback)
+			_, y := resolve(two, algorithm, tt.feedback)
+			if (x == y) != tt.same {
+				t.Errorf("%s, feedback %s: the same crawls: %v; want %v", algorithm, tt.feedback, x == y, tt.same)
 			}
 		}
 	}
 	for _, x := range []struct {
 		settings               map[string]any
 		algorithm, given, want string
-	}{{one, "forecast", "", "late:48h"}, {one, "whittle@observed", "", "now"}, {one, "whittle", "never", "never"}, {even, "forecast", "now", ""}} {
+	}{
+		{one, "forecast", "", "late:48h"},
+		{one, "whittle@observed", "", "now"},
+		{one, "whittle", "never", "never"},
+		{even, "forecast", "now", ""},
+	} {
 		if c, _ := resolve(x.settings, x.algorithm, x.given); c.World.FeedbackDelay != x.want {
 			t.Errorf("feedback %q, %s: %q; want %q", x.given, x.algorithm, c.World.FeedbackDelay, x.want)
 		}
 	}
 	one["learner.algorithm"], one["world.feedback"] = "whittle@observed", "late:48h"
-	if _, err := new(Engine).Resolve(context.Background(), newRun(t, one)); err == nil || !strings.Contains(err.Error(), "allowed are now and never") {
+	_, err := new(Engine).Resolve(context.Background(), newRun(t, one))
+	if err == nil || !strings.Contains(err.Error(), "allowed are now and never") {
 		t.Errorf("the state shows what is not known yet: %v", err)
 	}
 }
@@ -322,7 +352,11 @@ func TestPerformAllFailure(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	runs := []Run{newRun(t, nil), newRun(t, map[string]any{"learner.algorithm": "optimum", "instance.name": file}), newRun(t, map[string]any{"seed": 2})}
+	runs := []Run{
+		newRun(t, nil),
+		newRun(t, map[string]any{"learner.algorithm": "optimum", "instance.name": file}),
+		newRun(t, map[string]any{"seed": 2}),
+	}
 	out, err := new(Engine).PerformAll(context.Background(), jobsOf(t, runs...), Batch{Workers: 1})
 	if err != nil {
 		t.Fatal(err)

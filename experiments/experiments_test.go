@@ -117,26 +117,32 @@ func recordsOf(t *testing.T, scenes []Scene, level env.Level, entries []*Entry, 
 
 // Every policy and learner of the catalogue runs wherever it says it applies.
 func TestCatalogueRuns(t *testing.T) {
-	for name, s := range map[string]Scene{
-		"mean":    MeanScene(env.Paper(1)),
-		"poisson": PoissonScene(env.Paper(2), env.MarksPerItem),
-		"mixed":   PoissonScene(env.Mixed(6, 3, 1), env.MarksConstant),
+	for _, tt := range []struct {
+		name  string
+		scene Scene
+	}{
+		{"mean", MeanScene(env.Paper(1))},
+		{"poisson", PoissonScene(env.Paper(2), env.MarksPerItem)},
+		{"mixed", PoissonScene(env.Mixed(6, 3, 1), env.MarksConstant)},
 	} {
 		for _, level := range []env.Level{env.LevelModel, env.LevelObserved, env.LevelOnline} {
-			if level == env.LevelOnline && name == "mean" {
+			if level == env.LevelOnline && tt.name == "mean" {
 				continue
 			}
-			var all []*Entry
-			for _, e := range Catalogue() {
-				if e.WhyNot(s, level) == "" && e.Name != "stochastic-learned" {
-					all = append(all, e)
+			t.Run(tt.name+"/"+string(level), func(t *testing.T) {
+				var all []*Entry
+				for _, e := range Catalogue() {
+					if e.WhyNot(tt.scene, level) == "" && e.Name != "stochastic-learned" {
+						all = append(all, e)
+					}
 				}
-			}
-			for _, r := range Compare(recordsOf(t, []Scene{s}, level, all, 60, 1), level, 1, 0).Results {
-				if !(r.Reward > 0) || r.OfWhittle == nil {
-					t.Errorf("%s, %s: %s earned %v", name, level, r.Policy, r.Reward)
+				records := recordsOf(t, []Scene{tt.scene}, level, all, 60, 1)
+				for _, r := range Compare(records, level, 1, 0).Results {
+					if !(r.Reward > 0) || r.OfWhittle == nil {
+						t.Errorf("%s earned %v; want more than 0, and a share of Whittle", r.Policy, r.Reward)
+					}
 				}
-			}
+			})
 		}
 	}
 }
@@ -171,10 +177,12 @@ func TestKnown(t *testing.T) {
 		return env.NewAgent[env.Online](baselines.NewRoundRobin(k.Terms)), nil, nil
 	}}
 	s := PoissonScene(env.Paper(2), env.MarksPerItem)
-	if _, err := s.Play(context.Background(), Play{Entry: e, Level: env.LevelObserved, Seed: 3, Epochs: 5}); err != nil {
+	play := Play{Entry: e, Level: env.LevelObserved, Seed: 3, Epochs: 5}
+	if _, err := s.Play(context.Background(), play); err != nil {
 		t.Fatal(err)
 	}
-	if got.Level != env.LevelObserved || got.Marks != env.MarksPerItem || got.Instance.ID != s.Instance.ID || got.Terms.Budget != 2 {
+	if got.Level != env.LevelObserved || got.Marks != env.MarksPerItem ||
+		got.Instance.ID != s.Instance.ID || got.Terms.Budget != 2 {
 		t.Errorf("given %+v", got)
 	}
 }
@@ -213,7 +221,8 @@ func TestPolicySettings(t *testing.T) {
 	}
 	scene := PoissonScene(in, env.MarksPerItem)
 	earn := func(e *Entry, settings any) Outcome {
-		out, err := scene.Play(context.Background(), Play{Entry: e, Settings: settings, Level: env.LevelOnline, Seed: 2, Epochs: 600})
+		out, err := scene.Play(context.Background(),
+			Play{Entry: e, Settings: settings, Level: env.LevelOnline, Seed: 2, Epochs: 600})
 		if err != nil {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
@@ -264,7 +273,8 @@ func TestPolicySettings(t *testing.T) {
 			if key == "exact" {
 				continue
 			}
-			if _, err := e.Configure(env.LevelOnline, map[string]any{key: -1}); err == nil || !strings.Contains(err.Error(), key) {
+			_, err := e.Configure(env.LevelOnline, map[string]any{key: -1})
+			if err == nil || !strings.Contains(err.Error(), key) {
 				t.Errorf("%s: %s = -1: %v", x.name, key, err)
 			}
 		}

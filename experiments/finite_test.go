@@ -49,10 +49,14 @@ func find(t *testing.T, names ...string) []*Entry {
 
 // A figure that is not a finite number is an error that says where.
 func TestNotFinite(t *testing.T) {
-	for name, ends := range map[string]bool{"whittle": false, "round-robin": true} {
-		_, err := burstingScene().Play(context.Background(), Play{Entry: find(t, name)[0], Level: env.LevelModel, Epochs: 50})
-		if ends != errors.Is(err, ErrNotFinite) || ends && !strings.HasPrefix(err.Error(), "epoch 3: ") {
-			t.Errorf("%s: %v", name, err)
+	for _, tt := range []struct {
+		name string
+		ends bool
+	}{{"whittle", false}, {"round-robin", true}} {
+		play := Play{Entry: find(t, tt.name)[0], Level: env.LevelModel, Epochs: 50}
+		_, err := burstingScene().Play(context.Background(), play)
+		if tt.ends != errors.Is(err, ErrNotFinite) || tt.ends && !strings.HasPrefix(err.Error(), "epoch 3: ") {
+			t.Errorf("%s: error %v; want that it ends in epoch 3: %v", tt.name, err, tt.ends)
 		}
 	}
 }

@@ -26,7 +26,8 @@ func TestKernelHasNoGoroutines(t *testing.T) {
 			}
 			files++
 			for _, imported := range file.Imports {
-				if name := strings.Trim(imported.Path.Value, `"`); name == "sync" || strings.HasPrefix(name, "sync/") || strings.HasSuffix(name, "/errgroup") {
+				name := strings.Trim(imported.Path.Value, `"`)
+				if name == "sync" || strings.HasPrefix(name, "sync/") || strings.HasSuffix(name, "/errgroup") {
 					t.Errorf("%s imports %s", path, name)
 				}
 			}

@@ -133,7 +133,8 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 // build builds what is run. A policy that does not learn and knows the model knows
 // of its changes too: it is built for each phase.
 func (s Scene) build(p Play, terms env.Terms) (env.Agent, learner.Learner, error) {
-	known := Inputs{Instance: s.Instance, Terms: terms, Level: p.Level, Rand: stream.New(p.Seed, stream.Policy, 0), Marks: s.Marks}
+	random := stream.New(p.Seed, stream.Policy, 0)
+	known := Inputs{Instance: s.Instance, Terms: terms, Level: p.Level, Rand: random, Marks: s.Marks}
 	if s.Believed != nil && p.Entry.Name != "whittle" {
 		known.Instance = *s.Believed
 	}

@@ -12,10 +12,12 @@ import (
 // Record is what is kept of a run: one JSON object. Its numbers are finite; what
 // has no finite value is left out.
 type Record struct {
-	Run      Run      `json:"run"`              // every setting, resolved
-	Instance string   `json:"instance"`         // its ID
-	Fitted   bool     `json:"fitted,omitempty"` // policies that know the model were given one that was fitted on a recording
-	Bound    *float64 `json:"bound,omitempty"`  // interest per epoch that no policy exceeds that keeps the budget, where one is known
+	Run      Run    `json:"run"`      // every setting, resolved
+	Instance string `json:"instance"` // its ID
+	// Policies that know the model were given one that was fitted on a recording.
+	Fitted bool `json:"fitted,omitempty"`
+	// Interest per epoch that no policy exceeds that keeps the budget, where one is known.
+	Bound *float64 `json:"bound,omitempty"`
 
 	Learning  Figures      `json:"learning"`            // of the learner while it learned, or of the policy
 	Learned   Figures      `json:"learned"`             // of what was learned, or of the policy
@@ -101,15 +103,44 @@ const OverBudget = "over_budget"
 
 // FiguresOfRuns are the figures of a run.
 var FiguresOfRuns = []Figure{
-	{Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned", Of: func(r *Record) float64 { return result.OrNaN(r.Learned.OfWhittle) }},
-	{Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning", Of: func(r *Record) float64 { return result.OrNaN(r.Learning.OfWhittle) }},
-	{Name: "learning_crawls", Words: "crawls per epoch, while learning", Of: func(r *Record) float64 { return r.Learning.Crawls }},
-	{Name: "learned_crawls", Words: "crawls per epoch, as learned", Of: func(r *Record) float64 { return r.Learned.Crawls }},
-	{Name: "learning_reward", Words: "interest per epoch, while learning", Of: func(r *Record) float64 { return r.Learning.Reward }, Days: func(r *Record) []float64 { return r.Learning.Days }},
-	{Name: "learned_reward", Words: "interest per epoch, as learned", Of: func(r *Record) float64 { return r.Learned.Reward }, Days: func(r *Record) []float64 { return r.Learned.Days }},
-	{Name: "whittle_reward", Words: "interest per epoch, exact Whittle", Of: func(r *Record) float64 { return r.Learned.Whittle }},
-	{Name: OverBudget, Words: "share of epochs over the budget, while learning", Less: true, Of: func(r *Record) float64 { return r.Learning.Over }},
-	{Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Less: true, Of: func(r *Record) float64 { return float64(r.Fallbacks) }},
+	{
+		Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned",
+		Of: func(r *Record) float64 { return result.OrNaN(r.Learned.OfWhittle) },
+	},
+	{
+		Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning",
+		Of: func(r *Record) float64 { return result.OrNaN(r.Learning.OfWhittle) },
+	},
+	{
+		Name: "learning_crawls", Words: "crawls per epoch, while learning",
+		Of: func(r *Record) float64 { return r.Learning.Crawls },
+	},
+	{
+		Name: "learned_crawls", Words: "crawls per epoch, as learned",
+		Of: func(r *Record) float64 { return r.Learned.Crawls },
+	},
+	{
+		Name: "learning_reward", Words: "interest per epoch, while learning",
+		Of:   func(r *Record) float64 { return r.Learning.Reward },
+		Days: func(r *Record) []float64 { return r.Learning.Days },
+	},
+	{
+		Name: "learned_reward", Words: "interest per epoch, as learned",
+		Of:   func(r *Record) float64 { return r.Learned.Reward },
+		Days: func(r *Record) []float64 { return r.Learned.Days },
+	},
+	{
+		Name: "whittle_reward", Words: "interest per epoch, exact Whittle",
+		Of: func(r *Record) float64 { return r.Learned.Whittle },
+	},
+	{
+		Name: OverBudget, Words: "share of epochs over the budget, while learning", Less: true,
+		Of: func(r *Record) float64 { return r.Learning.Over },
+	},
+	{
+		Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Less: true,
+		Of: func(r *Record) float64 { return float64(r.Fallbacks) },
+	},
 	{Name: "regret", Words: "interest lost against the bound, while learning", Less: true, Of: (*Record).Regret},
 	{Name: "regret_exponent", Words: "power by which the regret grows", Less: true, Of: (*Record).RegretExponent},
 	{Name: "recovery", Words: "epochs from a change until 95 % of Whittle again", Less: true, Of: (*Record).Recovery},

@@ -34,7 +34,11 @@ func (m linear) To(dst, x []float64) []float64 { copy(dst, x); return dst }
 func TestRegister(t *testing.T) {
 	before := policies
 	t.Cleanup(func() { policies = before })
-	Register(Entry{Name: "even", About: "the source that has waited longest", New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })})
+	Register(Entry{
+		Name:  "even",
+		About: "the source that has waited longest",
+		New:   policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) }),
+	})
 	RegisterWorld("lossy", func(in env.Instance, level env.Level) (Scene, error) {
 		return Scene{Instance: in, Open: func(_ uint64, _ env.Level, overrun bool) (env.World, error) {
 			w, err := env.NewMean(in, overrun)
@@ -59,27 +63,35 @@ func TestRegister(t *testing.T) {
 		return rec.Learned.Reward
 	}
 	whole := reward(map[string]any{AlgorithmKey: "even", "instance.name": "twins:5"})
-	if got := reward(map[string]any{AlgorithmKey: "round-robin", "instance.name": "twins:5"}); got != whole || whole == 0 {
+	got := reward(map[string]any{AlgorithmKey: "round-robin", "instance.name": "twins:5"})
+	if got != whole || whole == 0 {
 		t.Errorf("the policy of one's own earns %v, round robin %v", whole, got)
 	}
-	if got := reward(map[string]any{AlgorithmKey: "even", "instance.name": "twins:5", "world.kind": "lossy"}); got < .85*whole || got > .95*whole {
+	got = reward(map[string]any{AlgorithmKey: "even", "instance.name": "twins:5", "world.kind": "lossy"})
+	if got < .85*whole || got > .95*whole {
 		t.Errorf("where one crawl in ten is lost it earns %v of %v", got, whole)
 	}
-	own, raw := map[string]any{AlgorithmKey: "paper", "learner.features": "linear"}, map[string]any{AlgorithmKey: "paper"}
+	own := map[string]any{AlgorithmKey: "paper", "learner.features": "linear"}
+	raw := map[string]any{AlgorithmKey: "paper"}
 	if reward(own) == reward(raw) {
 		t.Error("the feature map of one's own changes nothing")
 	}
-	for what, again := range map[string]func(){
-		"policy": func() { Register(Entry{Name: "lspe"}) }, "world": func() { RegisterWorld("mean", nil) },
-		"family": func() { env.RegisterFamily("twins", nil) }, "feature map": func() { features.Register("linear", nil) },
+	for _, tt := range []struct {
+		what  string
+		again func()
+	}{
+		{"policy", func() { Register(Entry{Name: "lspe"}) }},
+		{"world", func() { RegisterWorld("mean", nil) }},
+		{"family", func() { env.RegisterFamily("twins", nil) }},
+		{"feature map", func() { features.Register("linear", nil) }},
 	} {
-		func() {
+		t.Run(tt.what, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("a %s of the same name replaced another", what)
+					t.Errorf("a %s of the same name replaced another; want a panic", tt.what)
 				}
 			}()
-			again()
-		}()
+			tt.again()
+		})
 	}
 }

@@ -26,19 +26,25 @@ import (
 // settings. [NewRun] has the defaults, [Run.Set] sets one by its name, and
 // [Engine.Resolve] fills in what was left out and checks all of it.
 type Run struct {
-	Steps      int    `toml:"steps" json:"steps"`           // epochs of learning
-	Evaluation int    `toml:"evaluation" json:"evaluation"` // epochs over which the learned policy is measured; 0 for as many as steps
+	Steps int `toml:"steps" json:"steps"` // epochs of learning
+	// Epochs over which the learned policy is measured; 0 for as many as steps.
+	Evaluation int    `toml:"evaluation" json:"evaluation"`
 	Seed       uint64 `toml:"seed" json:"seed"`
 
 	Instance struct {
-		Name string `toml:"name" json:"name,omitempty"` // paper, a family such as lognormal:N[:SEED], or a .toml file; none of a recording
-		Law  string `toml:"law" json:"law,omitempty"`   // law of interest of all its sources, one of env.LawsAllowed; their own if empty
+		// paper, a family such as lognormal:N[:SEED], or a .toml file; none of a recording.
+		Name string `toml:"name" json:"name,omitempty"`
+		// Law of interest of all its sources, one of env.LawsAllowed; their own if empty.
+		Law string `toml:"law" json:"law,omitempty"`
 		// Objective is what crawls are to bring about, as env.ParseObjective reads it, in
 		// place of the sources' laws of interest; an epoch counts as an hour. None if empty.
 		Objective string `toml:"objective" json:"objective,omitempty"`
 
-		Believe string  `toml:"believe" json:"believe,omitempty"` // an instance of the same sources, whose parameters all are given but the reference, "whittle"; none if empty
-		Budget  float64 `toml:"budget" json:"budget"`             // budget units per epoch; 0 for the instance's own, 1 of a recording
+		// An instance of the same sources, whose parameters all are given but the
+		// reference, "whittle"; none if empty.
+		Believe string `toml:"believe" json:"believe,omitempty"`
+		// Budget units per epoch; 0 for the instance's own, 1 of a recording.
+		Budget float64 `toml:"budget" json:"budget"`
 	} `toml:"instance" json:"instance"`
 
 	World World `toml:"world" json:"world"`
@@ -78,7 +84,8 @@ func (r *Run) Set(key string, value any) error {
 	field, ok := all[key]
 	if !ok {
 		allowed := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
-		return wrong("unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm", key, allowed, AlgorithmKey)
+		return wrong("unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm",
+			key, allowed, AlgorithmKey)
 	}
 	if err := setValue(field, value); err != nil {
 		return wrong("%s is %#v: %w", key, value, err)
@@ -211,7 +218,8 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
 	c.Instance.Budget, c.World.FeedbackDelay = c.Scene.Instance.Budget, c.Scene.feedback
 	c.Steps, c.Evaluation = c.Scene.Limit(c.Steps), min(c.Evaluation, c.Scene.Limit(c.Evaluation))
 	if why := p.Entry.WhyNot(*c.Scene, p.Level); why != "" {
-		return nil, wrong("%s does not run on %s in world %s: %s", c.Algorithm(), c.Scene.Instance.ID, c.World.Kind, why)
+		return nil, wrong("%s does not run on %s in world %s: %s",
+			c.Algorithm(), c.Scene.Instance.ID, c.World.Kind, why)
 	}
 	p.Seed, p.Epochs, p.Evaluation = c.Seed, c.Steps, c.Evaluation
 	c.hash = sync.OnceValues(func() (string, error) { return e.hash(c.Run) })
@@ -231,7 +239,9 @@ func (c *Job) resolveWorld() error {
 	default:
 		w.Kind = "poisson"
 	}
-	for _, key := range []string{"world.marks", "world.trace", "world.epoch", "world.decay", "world.split", "world.feedback"} {
+	for _, key := range []string{
+		"world.marks", "world.trace", "world.epoch", "world.decay", "world.split", "world.feedback",
+	} {
 		kind, v := "replay", c.Value(key)
 		if key == "world.marks" {
 			kind = "poisson"
@@ -282,14 +292,16 @@ func (e *Engine) scene(ctx context.Context, r Run, level env.Level) (*Scene, err
 			}
 			o, err := env.ParseObjective(r.Instance.Objective)
 			if err == nil && o.Law != "" && r.Instance.Law != "" {
-				err = fmt.Errorf("law is %q and objective %q; allowed is one of them, as an objective is a law", r.Instance.Law, r.Instance.Objective)
+				err = fmt.Errorf("law is %q and objective %q; allowed is one of them, as an objective is a law",
+					r.Instance.Law, r.Instance.Objective)
 			}
 			if err != nil {
 				return nil, &SettingError{err}
 			}
 			in = in.WithObjective(o, time.Hour)
 		} else if r.Instance.Objective != "" {
-			return nil, wrong("objective is %q; the items of a recording have a utility that decays, leave it out", r.Instance.Objective)
+			return nil, wrong("objective is %q; the items of a recording have a utility that decays, leave it out",
+				r.Instance.Objective)
 		}
 		scene, err := r.World.Open(ctx, in, level)
 		if errors.Is(err, env.ErrBudget) {

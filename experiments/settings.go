@@ -98,7 +98,8 @@ func setValue(field reflect.Value, value any) error {
 		err = json.Unmarshal(data, into)
 	}
 	if needed := map[reflect.Kind]string{
-		reflect.Float64: "a number", reflect.Int: "a whole number", reflect.Uint64: "a whole number, 0 or more,", reflect.Bool: "true or false",
+		reflect.Float64: "a number", reflect.Int: "a whole number", reflect.Uint64: "a whole number, 0 or more,",
+		reflect.Bool: "true or false",
 	}[field.Kind()]; err != nil && needed != "" {
 		return fmt.Errorf("%s is needed", needed)
 	}
@@ -128,7 +129,8 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 	for _, name := range names {
 		field, ok := byKey[name]
 		if !ok {
-			return nil, wrong("%s has no setting %q with knowledge %s; allowed are %s", e.Name, name, level, strings.Join(e.Keys(level), ", "))
+			return nil, wrong("%s has no setting %q with knowledge %s; allowed are %s",
+				e.Name, name, level, strings.Join(e.Keys(level), ", "))
 		}
 		usual := plainValue(field)
 		if err := setValue(field, keys[name]); err != nil {

@@ -32,10 +32,12 @@ type Group struct {
 // Row is what a summary says of a group.
 type Row struct {
 	Name string           `json:"id"`
-	Mean []stats.Estimate `json:"mean"`           // one per figure
-	IQM  stats.Estimate   `json:"iqm"`            // of the metric
-	Diff *stats.Estimate  `json:"diff,omitempty"` // of the metric: the mean less that of the group with which it is compared, over the same seeds
-	Over bool             `json:"over,omitempty"` // its crawls cost more than the budget in some epochs
+	Mean []stats.Estimate `json:"mean"` // one per figure
+	IQM  stats.Estimate   `json:"iqm"`  // of the metric
+	// Of the metric: the mean less that of the group with which it is compared, over the
+	// same seeds.
+	Diff *stats.Estimate `json:"diff,omitempty"`
+	Over bool            `json:"over,omitempty"` // its crawls cost more than the budget in some epochs
 }
 
 // Summary is what is said of groups of runs.
@@ -104,12 +106,16 @@ func (r *Record) notes() (notes []string) {
 		notes = append(notes, "Whittle has parameters that were fitted on the first part of the recording.")
 	}
 	if len(r.Changes) > 0 {
-		notes = append(notes, "The world changes: what is earned while learning is of all epochs, the rest of the world that it becomes.")
+		notes = append(notes,
+			"The world changes: what is earned while learning is of all epochs, "+
+				"the rest of the world that it becomes.")
 	}
 	wait, late := strings.CutPrefix(r.Run.World.FeedbackDelay, "late:")
 	switch {
 	case late:
-		notes = append(notes, "What an item is worth becomes known "+wait+" after its publication; learners of whole harvests count it as the mean of its source before.")
+		notes = append(notes,
+			"What an item is worth becomes known "+wait+" after its publication; "+
+				"learners of whole harvests count it as the mean of its source before.")
 	case r.Run.World.FeedbackDelay == "now":
 		notes = append(notes, "What an item is worth in the end is known when it is crawled.")
 	case r.Run.World.FeedbackDelay == "never":
@@ -235,7 +241,11 @@ func (g *Group) Values(figure int) []float64 {
 
 // less returns the difference of two samples of the same seeds.
 func (s sample) less(y sample) sample {
-	return sample{floats.SubTo(make([]float64, len(s.runs)), s.runs, y.runs), floats.SubTo(make([]float64, len(s.free)), s.free, y.free), s.days}
+	return sample{
+		runs: floats.SubTo(make([]float64, len(s.runs)), s.runs, y.runs),
+		free: floats.SubTo(make([]float64, len(s.free)), s.free, y.free),
+		days: s.days,
+	}
 }
 
 // mean estimates the mean over the runs.

@@ -22,27 +22,35 @@ func rowOf(r result.Report, policy string) result.Row {
 // Rows that go over the budget stand last, whatever they earn. Over few instances
 // there is no interval.
 func TestCompare(t *testing.T) {
-	scenes := []Scene{PoissonScene(env.Paper(1), env.MarksConstant), PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant)}
+	scenes := []Scene{
+		PoissonScene(env.Paper(1), env.MarksConstant),
+		PoissonScene(env.Lognormal(4, 1, 3), env.MarksConstant),
+	}
 	again := *find(t, "whittle")[0]
 	again.Name = "again"
 	all := recordsOf(t, scenes, env.LevelModel, append(find(t, "paper", "q-whittle", "whittle"), &again), 100, 3)
 	r := Compare(all, env.LevelModel, 3, 0)
 	ranked := slices.IsSortedFunc(r.Results[:4], func(a, b result.Row) int { return cmp.Compare(b.Reward, a.Reward) })
-	if last := r.Results[len(r.Results)-1]; last.Over == 0 || !ranked || r.Algorithm != "paper" || r.Instance != "paper and 1 more" || r.Steps != 100 {
+	last := r.Results[len(r.Results)-1]
+	if last.Over == 0 || !ranked || r.Algorithm != "paper" || r.Instance != "paper and 1 more" || r.Steps != 100 {
 		t.Errorf("%+v", r)
 	}
-	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "rows marked * cost more") || !strings.Contains(notes, "need at least 5 instances for an interval") {
+	notes := strings.Join(r.Notes, "\n")
+	if !strings.Contains(notes, "rows marked * cost more") ||
+		!strings.Contains(notes, "need at least 5 instances for an interval") {
 		t.Errorf("notes\n%s", notes)
 	}
 	for _, row := range r.Results {
-		if (row.Policy == "whittle" || row.Policy == "again") && (*row.OfWhittle != 1 || *row.Diff != 0 || *row.Worst != 1) {
+		same := row.Policy == "whittle" || row.Policy == "again"
+		if same && (*row.OfWhittle != 1 || *row.Diff != 0 || *row.Worst != 1) {
 			t.Errorf("Whittle against itself: %+v", row)
 		}
 		if row.Lo != nil || row.DiffLo != nil {
 			t.Errorf("%s has an interval; two instances are too few for one", row.Policy)
 		}
 	}
-	if rows := RunsTable(all).Rows; len(rows) != 2*3*5 || rows[1][0] != "paper/learned" || rows[2][2] != "1" || rows[6][1] != scenes[1].Instance.ID {
+	rows := RunsTable(all).Rows
+	if len(rows) != 2*3*5 || rows[1][0] != "paper/learned" || rows[2][2] != "1" || rows[6][1] != scenes[1].Instance.ID {
 		t.Errorf("%d runs: %+v", len(rows), rows)
 	}
 }
@@ -57,7 +65,8 @@ func TestCompareWhileTheWorldChanges(t *testing.T) {
 		richer[i].Rate *= 2
 	}
 	in.Changes = []env.Change{{At: 1500, Sources: richer}}
-	all := recordsOf(t, []Scene{PoissonScene(in, env.MarksConstant)}, env.LevelOnline, find(t, "lspe", "whittle", "certainty", "round-robin"), 3000, 1)
+	entries := find(t, "lspe", "whittle", "certainty", "round-robin")
+	all := recordsOf(t, []Scene{PoissonScene(in, env.MarksConstant)}, env.LevelOnline, entries, 3000, 1)
 	for i, c := range all {
 		if c.Learns {
 			all[i].Name = "" // as of train
@@ -65,9 +74,12 @@ func TestCompareWhileTheWorldChanges(t *testing.T) {
 	}
 	r := Compare(all, env.LevelOnline, 1, 1)
 	for _, c := range all[1:] {
-		if learning, after := rowOf(r, c.Name+"/learning"), rowOf(r, c.Name); learning.Reward != c.Records[0].Learning.Reward || learning.Epochs != 3000 ||
-			after.Reward != c.Records[0].Learned.Reward || after.Reward < 1.2*learning.Reward {
-			t.Errorf("%s earns %v over all epochs and %v after the change; want %v and %v", c.Name, learning.Reward, after.Reward, c.Records[0].Learning.Reward, c.Records[0].Learned.Reward)
+		learning, after := rowOf(r, c.Name+"/learning"), rowOf(r, c.Name)
+		played := c.Records[0]
+		if learning.Reward != played.Learning.Reward || learning.Epochs != 3000 ||
+			after.Reward != played.Learned.Reward || after.Reward < 1.2*learning.Reward {
+			t.Errorf("%s earns %v over all epochs and %v after the change; want %v and %v",
+				c.Name, learning.Reward, after.Reward, played.Learning.Reward, played.Learned.Reward)
 		}
 	}
 	var names []string
@@ -107,15 +119,24 @@ func TestIntervalOverInstances(t *testing.T) {
 			ofBound += g.Learned.Reward / bound / float64(6*seeds)
 			worst = min(worst, share)
 		}
-		if !(math.Abs(*row.OfWhittle-ofWhittle) < 1e-12 && math.Abs(*row.OfBound-ofBound) < 1e-12 && *row.Worst == worst && *row.Lo < row.Reward && row.Reward < *row.Hi) {
+		if !(math.Abs(*row.OfWhittle-ofWhittle) < 1e-12 && math.Abs(*row.OfBound-ofBound) < 1e-12 &&
+			*row.Worst == worst && *row.Lo < row.Reward && row.Reward < *row.Hi) {
 			t.Errorf("%+v; want %v of Whittle, %v of the bound, at worst %v", row, ofWhittle, ofBound, worst)
 		}
 		return row
 	}
 	one, five := greedy(1), greedy(5)
-	for what, x := range map[string][2]*float64{"lo": {one.Lo, five.Lo}, "hi": {one.Hi, five.Hi}, "diff_lo": {one.DiffLo, five.DiffLo}, "diff_hi": {one.DiffHi, five.DiffHi}} {
-		if a, b := *x[0], *x[1]; math.Abs(a-b) > 1e-9*math.Abs(a) {
-			t.Errorf("%s is %v with one seed and %v with five", what, a, b)
+	for _, tt := range []struct {
+		what      string
+		one, five *float64
+	}{
+		{"lo", one.Lo, five.Lo},
+		{"hi", one.Hi, five.Hi},
+		{"diff_lo", one.DiffLo, five.DiffLo},
+		{"diff_hi", one.DiffHi, five.DiffHi},
+	} {
+		if a, b := *tt.one, *tt.five; math.Abs(a-b) > 1e-9*math.Abs(a) {
+			t.Errorf("%s is %v with one seed and %v with five", tt.what, a, b)
 		}
 	}
 }
@@ -123,16 +144,23 @@ func TestIntervalOverInstances(t *testing.T) {
 // A recording is the same under every seed, so that seeds give no interval; it
 // takes five weeks to have one.
 func TestIntervalOfRecording(t *testing.T) {
-	for days, want := range map[int]bool{3: false, 20: false, 40: true} {
-		all := recordsOf(t, []Scene{recorded(t, days)}, env.LevelModel, find(t, "whittle", "round-robin"), 0, 2)
-		if f := all[0].Records[0].Learned; f.Epochs != 24*days+10 || len(f.Days) != days {
-			t.Errorf("%d epochs of an hour have %d whole days, want %d and %d", f.Epochs, len(f.Days), 24*days+10, days)
-		}
-		for _, r := range Compare(all, env.LevelModel, 2, 0).Results {
-			if got := r.Lo != nil; got != want || want && !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
-				t.Errorf("%d days: %+v", days, r)
+	for _, tt := range []struct {
+		days int
+		want bool
+	}{{3, false}, {20, false}, {40, true}} {
+		t.Run(fmt.Sprint(tt.days, " days"), func(t *testing.T) {
+			days := tt.days
+			all := recordsOf(t, []Scene{recorded(t, days)}, env.LevelModel, find(t, "whittle", "round-robin"), 0, 2)
+			if f := all[0].Records[0].Learned; f.Epochs != 24*days+10 || len(f.Days) != days {
+				t.Errorf("%d epochs of an hour have %d whole days, want %d and %d",
+					f.Epochs, len(f.Days), 24*days+10, days)
 			}
-		}
+			for _, r := range Compare(all, env.LevelModel, 2, 0).Results {
+				if got := r.Lo != nil; got != tt.want || got && !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
+					t.Errorf("%+v; want an interval: %v", r, tt.want)
+				}
+			}
+		})
 	}
 }
 
@@ -146,11 +174,13 @@ func TestVerdict(t *testing.T) {
 		names  string
 		say    string
 	}{
-		{"the same choices", items, "whittle greedy round-robin", "The best two, whittle and greedy, cannot be told apart."},
+		{"the same choices", items, "whittle greedy round-robin",
+			"The best two, whittle and greedy, cannot be told apart."},
 		{"far apart", items, "round-robin whittle", "The best is whittle, before round-robin."},
 		{"nothing random", mean, "round-robin whittle", "The best is whittle, before round-robin."},
 	} {
-		r := Compare(recordsOf(t, x.scenes, env.LevelModel, find(t, strings.Fields(x.names)...), 200, 6), env.LevelModel, 6, 0)
+		all := recordsOf(t, x.scenes, env.LevelModel, find(t, strings.Fields(x.names)...), 200, 6)
+		r := Compare(all, env.LevelModel, 6, 0)
 		if len(r.Notes) != 2 || r.Notes[1] != x.say {
 			t.Errorf("%s: %q, want %q", x.what, r.Notes, x.say)
 		}
@@ -165,7 +195,11 @@ func TestVerdict(t *testing.T) {
 // Of a figure of which less is better the least is the best, a learner while it learns
 // is no winner, a missing run has no pair, and days of one week are one draw of chance.
 func TestSummarize(t *testing.T) {
-	lost := Figure{Name: "lost", Less: true, Of: func(r *Record) float64 { return r.Learned.Reward }, Days: func(r *Record) []float64 { return r.Learned.Days }}
+	lost := Figure{
+		Name: "lost", Less: true,
+		Of:   func(r *Record) float64 { return r.Learned.Reward },
+		Days: func(r *Record) []float64 { return r.Learned.Days },
+	}
 	weeks := []float64{.9, 0, .7, -.2, .5}
 	group := func(name string, mean float64, fitted bool) Group {
 		g := Group{Name: name, Seeds: 6, Figures: []Figure{lost}}
@@ -182,10 +216,12 @@ func TestSummarize(t *testing.T) {
 	a, b, c := group("a", 3, false), group("b", 1, false), group("c", 2, false)
 	b.Learning, a.Than, c.Records[5] = true, &c, nil
 	s := Summarize([]Group{a, b, c}, 0)
-	if !slices.Equal(s.Order, []int{1, 2, 0}) || s.Rows[2].Mean[0].N != 5 || s.Rows[0].Diff.Value != 1 || s.Verdict != "The best by lost is c, before a." {
+	if !slices.Equal(s.Order, []int{1, 2, 0}) || s.Rows[2].Mean[0].N != 5 || s.Rows[0].Diff.Value != 1 ||
+		s.Verdict != "The best by lost is c, before a." {
 		t.Errorf("%+v", s)
 	}
-	if s = Summarize([]Group{group("a", 3, true), group("c", 2, true)}, 0); s.Verdict != "The best two by lost, c and a, cannot be told apart." {
+	s = Summarize([]Group{group("a", 3, true), group("c", 2, true)}, 0)
+	if s.Verdict != "The best two by lost, c and a, cannot be told apart." {
 		t.Error(s.Verdict)
 	}
 }
@@ -263,7 +299,8 @@ func TestInstanceOfEachSeed(t *testing.T) {
 		}
 	}
 	rep := Compare(all, env.LevelModel, 5, 1)
-	if want := "Instance lognormal/10/1 and 4 more,"; !strings.HasPrefix(rep.Notes[0], want) || !strings.Contains(rep.Notes[0], "202.00 per epoch in the mean") {
+	want := "Instance lognormal/10/1 and 4 more,"
+	if !strings.HasPrefix(rep.Notes[0], want) || !strings.Contains(rep.Notes[0], "202.00 per epoch in the mean") {
 		t.Errorf("%q; want %q and the mean of the bounds", rep.Notes[0], want)
 	}
 }

@@ -189,7 +189,8 @@ func TestSumsAreBounded(t *testing.T) {
 	forgetSums()
 	// Nothing is left of an item after an epoch, so that a crawl needs the sums of two
 	// epochs, and a run is kept.
-	in := env.Instance{ID: "brief", Budget: 1, Sources: slices.Repeat([]env.Source{env.NewSource("", .5, 42, 1)}, 100_000)}
+	source := env.NewSource("", .5, 42, 1)
+	in := env.Instance{ID: "brief", Budget: 1, Sources: slices.Repeat([]env.Source{source}, 100_000)}
 	all := make([]int, len(in.Sources))
 	for i := range all {
 		all[i] = i
@@ -217,7 +218,8 @@ func TestSumsAreBounded(t *testing.T) {
 			t.Errorf("seed %d keeps %d sums, and with those before it %d", seed, own, total)
 		}
 	}
-	if got := shareSums(env.Instance{Sources: slices.Repeat(in.Sources[:1], mostSums/env.SumsRun+1)}, env.MarksConstant, 9); got != nil {
+	many := env.Instance{Sources: slices.Repeat(in.Sources[:1], mostSums/env.SumsRun+1)}
+	if got := shareSums(many, env.MarksConstant, 9); got != nil {
 		t.Error("sums of too many sources are kept")
 	}
 }

@@ -65,7 +65,8 @@ func Thresholds(t learner.Learner, in env.Instance, level env.Level) *result.Tab
 			cells = append(cells, age(learned), age(firstAge(s, exact)))
 		}
 		state, _ := learnedThreshold(t, in.Sources, i, level)
-		cells = append(cells, result.Figure(state), result.Figure(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
+		cells = append(cells,
+			result.Figure(state), result.Figure(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
 		tab.Add(cells...)
 	}
 	return tab

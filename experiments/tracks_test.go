@@ -39,7 +39,8 @@ func TestTracks(t *testing.T) {
 			}
 			agents := make([]env.Agent, 2)
 			for k := range agents {
-				known := Inputs{Instance: in, Terms: world.Terms(), Level: env.LevelOnline, Rand: stream.New(1, stream.Policy, 0)}
+				random := stream.New(1, stream.Policy, 0)
+				known := Inputs{Instance: in, Terms: world.Terms(), Level: env.LevelOnline, Rand: random}
 				settings, err := e.Configure(env.LevelOnline, nil)
 				if err != nil {
 					t.Fatal(err)

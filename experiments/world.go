@@ -17,12 +17,14 @@ import (
 // World is a world as settings, under the names that configurations and records
 // have for them.
 type World struct {
-	Kind  string  `toml:"kind" json:"kind"`             // mean, poisson or replay; it follows the learner's level of knowledge
+	// mean, poisson or replay; it follows the learner's level of knowledge.
+	Kind  string  `toml:"kind" json:"kind"`
 	Marks string  `toml:"marks" json:"marks,omitempty"` // poisson: law of the items' interest
 	Trace string  `toml:"trace" json:"trace,omitempty"` // replay: the recording
 	Epoch string  `toml:"epoch" json:"epoch,omitempty"` // replay: length of an epoch
 	Decay float64 `toml:"decay" json:"decay,omitempty"` // replay: decay of interest, 1/hour
-	Split float64 `toml:"split" json:"split,omitempty"` // replay: share of the recording on which the model is fitted; the rest is measured
+	// replay: share of the recording on which the model is fitted; the rest is measured.
+	Split float64 `toml:"split" json:"split,omitempty"`
 	// FeedbackDelay, of a recording whose items differ in worth, is when that becomes known: now,
 	// when an item is crawled; late:48h, so long after it was published; or never: all
 	// count 1, in the measure too. Empty is now where the true state is seen, otherwise
@@ -41,7 +43,8 @@ func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scen
 	}
 	open := worlds[w.Kind]
 	if open == nil {
-		return Scene{}, wrong("world is %q; allowed are %s, and replay with a recording", w.Kind, strings.Join(slices.Sorted(maps.Keys(worlds)), ", "))
+		return Scene{}, wrong("world is %q; allowed are %s, and replay with a recording",
+			w.Kind, strings.Join(slices.Sorted(maps.Keys(worlds)), ", "))
 	}
 	return open(w, in, level)
 }
@@ -82,7 +85,8 @@ func ParseFeedbackDelay(delay string) (hours float64, err error) {
 	case delay == "never":
 		return math.Inf(1), nil
 	case !late || err != nil || wait < time.Second:
-		return 0, fmt.Errorf("is %q; allowed are late: with a time of 1s or more such as late:48h, now and never", delay)
+		return 0, fmt.Errorf("is %q; allowed are late: with a time of 1s or more such as late:48h, now and never",
+			delay)
 	}
 	return wait.Hours(), nil
 }
@@ -111,7 +115,9 @@ func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s
 	}
 	never := math.IsInf(late, 1)
 	if level == env.LevelObserved && late > 0 && !never {
-		return s, wrong("feedback is %q; allowed are now and never, for with knowledge observed the state shows what is worth how much", w.FeedbackDelay)
+		return s, wrong("feedback is %q; allowed are now and never, "+
+			"for with knowledge observed the state shows what is worth how much",
+			w.FeedbackDelay)
 	}
 	rec, err := env.ReadRecording(ctx, w.Trace)
 	if err != nil {
@@ -165,9 +171,10 @@ type Scene struct {
 	// alone is Open of worlds that share nothing; nil where none do.
 	alone func(seed uint64, level env.Level, overrun bool) (env.World, error)
 
-	feedback string                        // when it becomes known what an item is worth; "" where all are worth the same
-	key      string                        // names it among those of an engine
-	relaxed  func() (bound, price float64) // keeps what bound returns; nil keeps nothing
+	feedback string // when it becomes known what an item is worth; "" where all are worth the same
+	key      string // names it among those of an engine
+	// relaxed keeps what bound returns; nil keeps nothing.
+	relaxed func() (bound, price float64)
 }
 
 // bound returns the relaxed optimum of the instance, interest per epoch, and its λ*,
@@ -268,7 +275,8 @@ func (s *Scene) Believe(name string) error {
 	}
 	same := func(a, b env.Source) bool { return a.Name == b.Name && a.Cost == b.Cost }
 	if !slices.EqualFunc(in.Sources, s.Instance.Sources, same) {
-		return fmt.Errorf("%s has other sources or costs than %s; allowed is an instance of the same", name, s.Instance.ID)
+		return fmt.Errorf("%s has other sources or costs than %s; allowed is an instance of the same",
+			name, s.Instance.ID)
 	}
 	s.Believed = &in
 	return nil

@@ -17,8 +17,11 @@ import (
 var (
 	full       = flag.Bool("full", false, "run the long tests in full and print their tables")
 	worldLevel = flag.String("level", "observed", "levels of knowledge of the random worlds")
-	worldItems = flag.Float64("items", math.Inf(1), "leave out random worlds with more items per epoch, which are drawn one by one")
-	worldHeld  = flag.String("held", "", "a policy that is held against Whittle in place of the default learner, in the worlds to which it applies")
+	worldItems = flag.Float64("items", math.Inf(1),
+		"leave out random worlds with more items per epoch, which are drawn one by one")
+	worldHeld = flag.String("held", "",
+		"a policy that is held against Whittle in place of the default learner, "+
+			"in the worlds to which it applies")
 )
 
 // anyWorld returns a world of that seed. Where states are seen all laws are
@@ -113,14 +116,18 @@ func TestAnyWorld(t *testing.T) {
 				below++
 			}
 		}
-		t.Logf("%s: %d worlds, mean of shares up to 1 %.5f, below .95 %d, least %.4f", level, len(all), mean, below, all[0].share)
+		t.Logf("%s: %d worlds, mean of shares up to 1 %.5f, below .95 %d, least %.4f",
+			level, len(all), mean, below, all[0].share)
 		if *full || testing.Verbose() {
 			for _, r := range all[:min(10, len(all))] {
-				fmt.Printf("%s world %d: %.4f, N %d, budget %.4g, %s\n", level, r.seed, r.share, len(r.in.Sources), r.in.Budget, r.note)
+				fmt.Printf("%s world %d: %.4f, N %d, budget %.4g, %s\n",
+					level, r.seed, r.share, len(r.in.Sources), r.in.Budget, r.note)
 			}
 		}
 		if !(mean >= .99) || below*100 >= len(all) && len(all) >= 100 || !(all[0].share >= .85) {
-			t.Errorf("%s: %d worlds, mean share of Whittle %.5f, %d below .95, least %.4f; want .99, fewer than one in a hundred, .85", level, len(all), mean, below, all[0].share)
+			t.Errorf("%s: %d worlds, mean share of Whittle %.5f, %d below .95, least %.4f; "+
+				"want .99, fewer than one in a hundred, .85",
+				level, len(all), mean, below, all[0].share)
 		}
 	}
 }
@@ -137,7 +144,8 @@ func TestDecayThoughtTooFast(t *testing.T) {
 			}
 			return p.Learned.Reward
 		}
-		if got, ref := earn(find(t, "forecast")[0], env.LevelOnline), earn(find(t, "whittle")[0], env.LevelModel); got < .9*ref {
+		got := earn(find(t, "forecast")[0], env.LevelOnline)
+		if ref := earn(find(t, "whittle")[0], env.LevelModel); got < .9*ref {
 			t.Errorf("world %d: %.3f of Whittle", seed, got/ref)
 		}
 	}

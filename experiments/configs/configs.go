@@ -29,10 +29,12 @@ func Names() []string {
 func Read(name string) ([]byte, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		text, err = Files.ReadFile(strings.TrimSuffix(strings.TrimPrefix(name, "experiments/configs/"), ".toml") + ".toml")
+		name := strings.TrimSuffix(strings.TrimPrefix(name, "experiments/configs/"), ".toml")
+		text, err = Files.ReadFile(name + ".toml")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s",
+			name, strings.Join(Names(), ", "))
 	}
 	return text, nil
 }

@@ -18,12 +18,17 @@ type Verdict string
 
 // The verdicts.
 const (
-	reproduced      Verdict = "reproduced"              // by what is printed
-	byReading       Verdict = "reproduced by a reading" // by one way to fill what the document leaves open
-	borderline      Verdict = "borderline"              // 1 to 5 of 100 single runs of the closest reading lie as far off
-	differs         Verdict = "differs"                 // the document says all that is needed, and no reading gives the figure
-	notReproducible Verdict = "not reproducible"        // the document leaves open what is needed, and no reading gives it
-	uninformative   Verdict = "uninformative"           // runs of a reading that may be meant scatter so far that they hold it, and almost anything else
+	reproduced Verdict = "reproduced"              // by what is printed
+	byReading  Verdict = "reproduced by a reading" // by one way to fill what the document leaves open
+	// 1 to 5 of 100 single runs of the closest reading lie as far off.
+	borderline Verdict = "borderline"
+	// The document says all that is needed, and no reading gives the figure.
+	differs Verdict = "differs"
+	// The document leaves open what is needed, and no reading gives it.
+	notReproducible Verdict = "not reproducible"
+	// Runs of a reading that may be meant scatter so far that they hold it, and almost
+	// anything else.
+	uninformative Verdict = "uninformative"
 )
 
 // A figure is accepted that the reading's single runs give at least once in 20
@@ -117,14 +122,16 @@ func (f *figure) judge(attempts []attempt) (v Verdict, chosen int, p float64, re
 			continue
 		}
 		free = append(free, a)
-		if chosen < 0 || a.off < attempts[chosen].off || a.off == attempts[chosen].off && f.miss(a) < f.miss(attempts[chosen]) {
+		if chosen < 0 || a.off < attempts[chosen].off ||
+			a.off == attempts[chosen].off && f.miss(a) < f.miss(attempts[chosen]) {
 			chosen = i
 		}
 	}
 	if chosen >= 0 {
 		a := attempts[chosen]
 		p = f.chance(free, a)
-		reason = fmt.Sprintf("closest of %s: %s%s; as printed (%s) it is %s", result.Count(len(free), "reading"), a.Text, f.deviation(a), first.Text, figureIn(f.Unit, first.Measured))
+		reason = fmt.Sprintf("closest of %s: %s%s; as printed (%s) it is %s",
+			result.Count(len(free), "reading"), a.Text, f.deviation(a), first.Text, figureIn(f.Unit, first.Measured))
 		switch {
 		case p >= accepted && chosen > 0:
 			return byReading, chosen, p, reason
@@ -143,10 +150,13 @@ func (f *figure) judge(attempts []attempt) (v Verdict, chosen int, p float64, re
 		}
 	}
 	if len(within) > 0 {
-		return uninformative, 0, p, fmt.Sprintf("%s; single runs of %d of %d readings hold the figure, and almost anything else: %s, from %s", reason, len(within), len(attempts), within[0].Text, between(f.Unit, within[0].RunLo, within[0].RunHi))
+		return uninformative, 0, p, fmt.Sprintf("%s; single runs of %d of %d readings hold the figure, and "+
+			"almost anything else: %s, from %s",
+			reason, len(within), len(attempts), within[0].Text, between(f.Unit, within[0].RunLo, within[0].RunHi))
 	}
 	if i := slices.IndexFunc(attempts, func(a attempt) bool { return a.Excluded != "" && a.P >= accepted }); i >= 0 {
-		return notReproducible, 0, p, fmt.Sprintf("%s; of %d readings the first that gives it is: %s, and %s", reason, len(attempts), attempts[i].Text, attempts[i].Excluded)
+		return notReproducible, 0, p, fmt.Sprintf("%s; of %d readings the first that gives it is: %s, and %s",
+			reason, len(attempts), attempts[i].Text, attempts[i].Excluded)
 	}
 	return notReproducible, 0, p, fmt.Sprintf("%s; none of %d readings gives it", reason, len(attempts))
 }

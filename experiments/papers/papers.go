@@ -41,14 +41,16 @@ type Options struct {
 
 // Row is one published figure with what was measured.
 type Row struct {
-	ID       string     `json:"id"`
-	Document string     `json:"document"` // all that print it, separated by semicolons
-	Place    string     `json:"place"`    // in each of them
-	Quantity string     `json:"quantity"`
-	Unit     string     `json:"unit"`
-	Printed  string     `json:"printed"`  // as in the document
-	Accepted [2]float64 `json:"accepted"` // what the measured figure has to lie in: the printed number give or take its rounding, or what words stand for
-	Reading  string     `json:"reading"`  // the one measured: "printed", or its name among those tried
+	ID       string `json:"id"`
+	Document string `json:"document"` // all that print it, separated by semicolons
+	Place    string `json:"place"`    // in each of them
+	Quantity string `json:"quantity"`
+	Unit     string `json:"unit"`
+	Printed  string `json:"printed"` // as in the document
+	// What the measured figure has to lie in: the printed number give or take its rounding,
+	// or what words stand for.
+	Accepted [2]float64 `json:"accepted"`
+	Reading  string     `json:"reading"` // the one measured: "printed", or its name among those tried
 	measure             // p is corrected for the readings tried
 	Verdict  Verdict    `json:"verdict"`
 	Reason   string     `json:"reason"`
@@ -71,12 +73,16 @@ type attempt struct {
 
 // measure is what a reading gave.
 type measure struct {
-	Measured float64  `json:"measured"`
-	Lo       *float64 `json:"lo"` // 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds
-	Hi       *float64 `json:"hi"`
-	RunLo    *float64 `json:"run_lo"` // the least and the greatest of the single runs; nil where nothing is drawn
-	RunHi    *float64 `json:"run_hi"`
-	P        float64  `json:"p"` // share of single runs that lie as far from the mean as what is printed; 0 or 1 where nothing is drawn
+	Measured float64 `json:"measured"`
+	// 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds.
+	Lo *float64 `json:"lo"`
+	Hi *float64 `json:"hi"`
+	// The least and the greatest of the single runs; nil where nothing is drawn.
+	RunLo *float64 `json:"run_lo"`
+	RunHi *float64 `json:"run_hi"`
+	// Share of single runs that lie as far from the mean as what is printed; 0 or 1 where
+	// nothing is drawn.
+	P float64 `json:"p"`
 }
 
 // Report is the reproduction of all figures.
@@ -149,13 +155,15 @@ func (r *Report) Document() result.Document {
 		t.Add(x.ID, x.Printed, figureIn(x.Unit, x.Measured), between(x.Unit, x.Lo, x.Hi), verdict, x.Document)
 		x.explain(&reasons)
 	}
-	return result.Document{Value: r, Rows: t, Table: t, Notes: []string{r.Sentence(), strings.TrimSpace(reasons.String())}}
+	notes := []string{r.Sentence(), strings.TrimSpace(reasons.String())}
+	return result.Document{Value: r, Rows: t, Table: t, Notes: notes}
 }
 
 // explain writes a list item about the row, and one below it for each reading that
 // was tried.
 func (x *Row) explain(b *strings.Builder) {
-	fmt.Fprintf(b, "- %s (%s, %s; %s): %s, %s.\n", x.ID, x.Quantity, x.Unit, x.Place, x.Verdict, strings.TrimSuffix(x.Reason, "."))
+	fmt.Fprintf(b, "- %s (%s, %s; %s): %s, %s.\n",
+		x.ID, x.Quantity, x.Unit, x.Place, x.Verdict, strings.TrimSuffix(x.Reason, "."))
 	if len(x.Tried) == 1 || x.Verdict == reproduced {
 		return
 	}
@@ -201,8 +209,12 @@ func (r *Report) Sentence() string {
 		}
 		return fmt.Sprint(n[v])
 	}
-	return fmt.Sprintf("%d published figures are %d findings, as some are printed more than once: reproduced %s, reproduced by a reading %s, borderline %s, differ %s, not reproducible %s, uninformative %s (%s from %d, %d epochs).",
-		len(r.Rows), findings, count(reproduced), count(byReading), count(borderline), count(differs), count(notReproducible), count(uninformative), result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
+	return fmt.Sprintf("%d published figures are %d findings, as some are printed more than once: "+
+		"reproduced %s, reproduced by a reading %s, borderline %s, differ %s, not reproducible %s, "+
+		"uninformative %s (%s from %d, %d epochs).",
+		len(r.Rows), findings,
+		count(reproduced), count(byReading), count(borderline), count(differs), count(notReproducible),
+		count(uninformative), result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
 }
 
 // figureIn prints a figure, a share in per cent.

@@ -40,7 +40,10 @@ func TestReport(t *testing.T) {
 	r := short(t, Options{Seeds: 6, Seed: 1, Steps: 1500, Batch: experiments.Batch{Workers: 2}})
 	for _, f := range []result.Format{result.Text, result.Markdown, result.CSV, result.JSON} {
 		var b bytes.Buffer
-		if err := result.Print(&b, r, f); err != nil || !strings.Contains(b.String(), "tcns/whittle-1") || strings.Contains(b.String(), "37 %") == (f == result.JSON) || strings.Contains(b.String(), "%!") {
+		err := result.Print(&b, r, f)
+		text := b.String()
+		if err != nil || !strings.Contains(text, "tcns/whittle-1") ||
+			strings.Contains(text, "37 %") == (f == result.JSON) || strings.Contains(text, "%!") {
 			t.Errorf("%s: %v\n%.300s", f, err, &b)
 		}
 	}
@@ -52,7 +55,8 @@ func TestReport(t *testing.T) {
 		}
 		seen[x.ID] = x
 		documents += x.Document
-		if x.Reason == "" || strings.ContainsAny(x.Reason, "{}") || !slices.Contains([]Verdict{reproduced, byReading, borderline, differs, notReproducible, uninformative}, x.Verdict) {
+		all := []Verdict{reproduced, byReading, borderline, differs, notReproducible, uninformative}
+		if x.Reason == "" || strings.ContainsAny(x.Reason, "{}") || !slices.Contains(all, x.Verdict) {
 			t.Errorf("%s: verdict %q, reason %q", x.ID, x.Verdict, x.Reason)
 		}
 		if (x.Lo == nil) != (x.RunLo == nil) {
@@ -76,41 +80,58 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s is said to be the same as %q, which is no figure", id, x.Same)
 		}
 	}
-	for id, published := range map[string]float64{
-		"tcns/whittle-1": 260.30, "tcns/relaxed": 260.96, "cdc/source-1-only": 179.79, "cdc/whittle-1": 254.66,
-		"tcns/poisson-whittle": 253.1, "tcns/poisson-greedy": 260.2, "tcns/poisson-round-robin": 208.4,
-		"tcns/exponential-whittle": 283.8, "tcns/exponential-greedy": 259.3, "tcns/exponential-round-robin": 207.3,
-		"slides/round-robin": 208, "slides/greedy": 260, "slides/whittle-stochastic": 285,
-		"allerton/reward": 160, "allerton/crawls": 1, "allerton/whittle": 283.5,
+	for _, tt := range []struct {
+		id        string
+		published float64
+	}{
+		{"tcns/whittle-1", 260.30},
+		{"tcns/relaxed", 260.96},
+		{"cdc/source-1-only", 179.79},
+		{"cdc/whittle-1", 254.66},
+		{"tcns/poisson-whittle", 253.1},
+		{"tcns/poisson-greedy", 260.2},
+		{"tcns/poisson-round-robin", 208.4},
+		{"tcns/exponential-whittle", 283.8},
+		{"tcns/exponential-greedy", 259.3},
+		{"tcns/exponential-round-robin", 207.3},
+		{"slides/round-robin", 208},
+		{"slides/greedy", 260},
+		{"slides/whittle-stochastic", 285},
+		{"allerton/reward", 160},
+		{"allerton/crawls", 1},
+		{"allerton/whittle", 283.5},
 	} {
-		if x, ok := seen[id]; !ok || math.Abs((x.Accepted[0]+x.Accepted[1])/2-published) > 1e-9 {
-			t.Errorf("%s: accepted is %v, want about %v", id, x.Accepted, published)
+		x, ok := seen[tt.id]
+		if !ok || math.Abs((x.Accepted[0]+x.Accepted[1])/2-tt.published) > 1e-9 {
+			t.Errorf("%s: accepted is %v, want about %v", tt.id, x.Accepted, tt.published)
 		}
 	}
 	// What draws nothing does not depend on the seeds.
-	for id, want := range map[string]struct {
+	for _, tt := range []struct {
+		id       string
 		measured float64
 		verdict  Verdict
 	}{
-		"tcns/whittle-1":          {260.30, reproduced},
-		"cdc/source-1-only":       {179.79, reproduced},
-		"tcns/relaxed":            {259.46, notReproducible},
-		"tcns/period-source-1":    {2, reproduced},
-		"tcns/never-source-4":     {0, reproduced},
-		"tcns/always-source-1":    {1, reproduced},
-		"tcns/irregular-source-3": {2, reproduced},
-		"tcns/period-source-4":    {7, reproduced},
-		"cdc/whittle-1":           {260.30, notReproducible},
-		"allerton/second-source":  {147.66, reproduced},
-		"allerton/best-source":    {179.79, reproduced},
-		"tcns/relaxed-violations": {.366, notReproducible},
+		{"tcns/whittle-1", 260.30, reproduced},
+		{"cdc/source-1-only", 179.79, reproduced},
+		{"tcns/relaxed", 259.46, notReproducible},
+		{"tcns/period-source-1", 2, reproduced},
+		{"tcns/never-source-4", 0, reproduced},
+		{"tcns/always-source-1", 1, reproduced},
+		{"tcns/irregular-source-3", 2, reproduced},
+		{"tcns/period-source-4", 7, reproduced},
+		{"cdc/whittle-1", 260.30, notReproducible},
+		{"allerton/second-source", 147.66, reproduced},
+		{"allerton/best-source", 179.79, reproduced},
+		{"tcns/relaxed-violations", .366, notReproducible},
 	} {
-		x := seen[id]
-		if math.Abs(x.Measured-want.measured) > 0.005 || x.Verdict != want.verdict || x.Lo != nil {
-			t.Errorf("%s: %v, %s; want %v, %s", id, x.Measured, x.Verdict, want.measured, want.verdict)
+		x := seen[tt.id]
+		if math.Abs(x.Measured-tt.measured) > 0.005 || x.Verdict != tt.verdict || x.Lo != nil {
+			t.Errorf("%s: %v, %s; want %v, %s", tt.id, x.Measured, x.Verdict, tt.measured, tt.verdict)
 		}
 	}
-	if got, want := seen["allerton/between"].Accepted, [2]float64{seen["allerton/second-source"].Measured, seen["allerton/best-source"].Measured}; got != want {
+	want := [2]float64{seen["allerton/second-source"].Measured, seen["allerton/best-source"].Measured}
+	if got := seen["allerton/between"].Accepted; got != want {
 		t.Errorf("between the two sources is %v, want %v", got, want)
 	}
 	// The reading that gives both figures of the relaxed control is one that was
@@ -148,12 +169,21 @@ func measured(t *testing.T, tapes map[string]tape, key string, seed uint64) floa
 // does both.
 func TestPaperSlidesForm(t *testing.T) {
 	tapes := draw(5, 4000)
-	for key, want := range map[string]float64{
-		"constant/theorem": 260.5, "constant/theorem-extended": 260.3, "constant/greedy": 260.3, "constant/remark": 260.1, "constant/theorem-real": 259.9,
-		"constant/slides": 253.4, "constant/slides-real": 253.0, "constant/slides-modulus": 253.0,
+	for _, tt := range []struct {
+		key  string
+		want float64
+	}{
+		{"constant/theorem", 260.5},
+		{"constant/theorem-extended", 260.3},
+		{"constant/greedy", 260.3},
+		{"constant/remark", 260.1},
+		{"constant/theorem-real", 259.9},
+		{"constant/slides", 253.4},
+		{"constant/slides-real", 253.0},
+		{"constant/slides-modulus", 253.0},
 	} {
-		if v := measured(t, tapes, key, 5); math.Abs(v-want) > 0.8 {
-			t.Errorf("%s earns %.2f, want %.1f", key, v, want)
+		if v := measured(t, tapes, tt.key, 5); math.Abs(v-tt.want) > 0.8 {
+			t.Errorf("%s earns %.2f, want %.1f", tt.key, v, tt.want)
 		}
 	}
 	if v := measured(t, tapes, "constant/theorem/source-1", 5); v < 0.999 {
@@ -167,7 +197,8 @@ func TestPaperSlidesForm(t *testing.T) {
 // CDC and the slides: "the index policy involving two sources results in the
 // average reward 254.66". 61 epochs from empty sources give it, to the digit.
 func TestPaperShortHorizon(t *testing.T) {
-	if v := measured(t, map[string]tape{"": even(longest)}, "mean-1/whittle-empty-61", 0); math.Round(v*100) != 25466 {
+	v := measured(t, map[string]tape{"": even(longest)}, "mean-1/whittle-empty-61", 0)
+	if math.Round(v*100) != 25466 {
 		t.Errorf("61 epochs from empty sources give %.4f, want 254.66", v)
 	}
 }
@@ -191,7 +222,8 @@ func TestTapeIsTheSimulator(t *testing.T) {
 			t.Fatal(err)
 		}
 		if math.Abs(got.Reward-want.Reward) > 1e-9*want.Reward || got.Crawls != want.Crawls {
-			t.Errorf("%s: the tape pays %v for %v crawls, the simulator %v for %v", marks, got.Reward, got.Crawls, want.Reward, want.Crawls)
+			t.Errorf("%s: the tape pays %v for %v crawls, the simulator %v for %v",
+				marks, got.Reward, got.Crawls, want.Reward, want.Crawls)
 		}
 	}
 }
@@ -216,7 +248,8 @@ func TestCountsAndMarks(t *testing.T) {
 		}{{"counts", c, 1 / s.Rate}, {"marked counts", c.marked(5), 1 + 2/s.Rate}} {
 			mean, variance := stat.MeanVariance(of(x.tape), nil)
 			if math.Abs(mean-1) > 5*math.Sqrt(x.variance/n) || math.Abs(variance/x.variance-1) > .15 {
-				t.Errorf("%s of source %d: mean %v, variance %v; want 1 and %v", x.what, i+1, mean, variance, x.variance)
+				t.Errorf("%s of source %d: mean %v, variance %v; want 1 and %v",
+					x.what, i+1, mean, variance, x.variance)
 			}
 		}
 	}
@@ -226,7 +259,8 @@ func TestCountsAndMarks(t *testing.T) {
 // mean dynamics all forms agree, and just above them that of the slides falls
 // by u − (1−α)x.
 func TestForms(t *testing.T) {
-	literal, ext := form{false, math.Ceil, zero, false}, form{false, math.Ceil, func(float64, float64) complex128 { return cmplx.Inf() }, false}
+	literal := form{false, math.Ceil, zero, false}
+	ext := form{false, math.Ceil, func(float64, float64) complex128 { return cmplx.Inf() }, false}
 	near := func(what string, got complex128, want float64) {
 		t.Helper()
 		if math.Abs(real(got)-want) > 1e-6*math.Max(1, math.Abs(want)) || imag(got) != 0 {
@@ -253,7 +287,8 @@ func TestForms(t *testing.T) {
 		m := (1-s.Factor())*x - s.Gain()
 		re, im := math.Ceil(-math.Log(.3)/s.Decay), math.Ceil(-math.Pi/s.Decay)
 		near("real η", form{true, math.Ceil, realLog, false}.index(s, x), re*m+x)
-		if got := (form{true, math.Ceil, complexLog, false}).index(s, x); cmplx.Abs(got-complex(re*m+x, im*m)) > 1e-9*x {
+		got := (form{true, math.Ceil, complexLog, false}).index(s, x)
+		if cmplx.Abs(got-complex(re*m+x, im*m)) > 1e-9*x {
 			t.Errorf("complex η: %v, want %v", got, complex(re*m+x, im*m))
 		}
 		rest := s.Ceiling() * math.Exp(-s.Decay*re)
@@ -296,27 +331,36 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"within rounding", fig("260.30", ""), [][]float64{words(260.3049)}, nil, reproduced, 0, "as printed"},
 		{"beyond rounding", fig("260.30", ""), [][]float64{words(260.3051)}, nil, differs, 0, "leaves nothing open"},
-		{"beyond rounding, open", fig("260.30", "where it begins"), [][]float64{words(260.31)}, nil, notReproducible, 0, "where it begins"},
+		{"beyond rounding, open", fig("260.30", "where it begins"), [][]float64{words(260.31)}, nil,
+			notReproducible, 0, "where it begins"},
 		{"coarser rounding", fig("179.8", ""), [][]float64{words(179.76)}, nil, reproduced, 0, "as printed"},
 		{"whole number", fig("208", ""), [][]float64{words(208.4)}, nil, reproduced, 0, ""},
-		{"single run within", fig("100.0", ""), [][]float64{seeds(102.2)}, nil, reproduced, 0, "standard deviations of a single run"},
-		{"single run in doubt", fig("100.0", ""), [][]float64{seeds(102.4)}, nil, borderline, 0, "% of its single runs"},
+		{"single run within", fig("100.0", ""), [][]float64{seeds(102.2)}, nil,
+			reproduced, 0, "standard deviations of a single run"},
+		{"single run in doubt", fig("100.0", ""), [][]float64{seeds(102.4)}, nil,
+			borderline, 0, "% of its single runs"},
 		{"single run beyond", fig("100.0", ""), [][]float64{seeds(103.4)}, nil, differs, 0, ""},
 		{"second reading", fig("100", "how"), [][]float64{seeds(140), seeds(101)}, nil, byReading, 1, "140.00"},
-		{"the closest, not the first", fig("100", "how"), [][]float64{seeds(140), seeds(102), seeds(101)}, nil, byReading, 2, "closest of 3"},
-		{"the closest within rounding", fig("100", "how"), [][]float64{seeds(140), seeds(100.4), seeds(100)}, nil, byReading, 2, ""},
+		{"the closest, not the first", fig("100", "how"), [][]float64{seeds(140), seeds(102), seeds(101)}, nil,
+			byReading, 2, "closest of 3"},
+		{"the closest within rounding", fig("100", "how"), [][]float64{seeds(140), seeds(100.4), seeds(100)}, nil,
+			byReading, 2, ""},
 		// The second and third readings are near, so that a run of either is seldom
 		// as far from both as what is printed: 3.5 % alone, in doubt together.
 		{"one reading", fig("100.0", "how"), [][]float64{seeds(140), seeds(102.2)}, nil, byReading, 1, ""},
-		{"several readings", fig("100.0", "how"), [][]float64{seeds(140), seeds(102.2), seeds(106.8)}, nil, borderline, 1, "closest of 3"},
-		{"only a sought reading", fig("100", "how"), [][]float64{seeds(140), seeds(100)}, []string{"", sought}, notReproducible, 0, sought},
-		{"a sought one and another", fig("100", "how"), [][]float64{seeds(140), seeds(100), seeds(101)}, []string{"", sought, ""}, byReading, 2, ""},
+		{"several readings", fig("100.0", "how"), [][]float64{seeds(140), seeds(102.2), seeds(106.8)}, nil,
+			borderline, 1, "closest of 3"},
+		{"only a sought reading", fig("100", "how"), [][]float64{seeds(140), seeds(100)},
+			[]string{"", sought}, notReproducible, 0, sought},
+		{"a sought one and another", fig("100", "how"), [][]float64{seeds(140), seeds(100), seeds(101)},
+			[]string{"", sought, ""}, byReading, 2, ""},
 		{"scatter", fig("2", "how"), [][]float64{seeds(2)}, nil, uninformative, 0, "almost anything else"},
 		{"scatter elsewhere", fig("5", "how"), [][]float64{seeds(2)}, nil, notReproducible, 0, "none of 1 readings"},
 		{"words, within", say("less than 1 %", 0, .01), [][]float64{words(.009)}, nil, reproduced, 0, ""},
 		{"words, too little", say("long", 4, 20), [][]float64{words(2)}, nil, differs, 0, ""},
 		{"words, too much", say("long", 4, 20), [][]float64{words(21)}, nil, differs, 0, ""},
-		{"words, too much but random", say("now and then", 5, 95), [][]float64{{99, 99.01, 99, 99}}, nil, differs, 0, ""},
+		{"words, too much but random", say("now and then", 5, 95), [][]float64{{99, 99.01, 99, 99}}, nil,
+			differs, 0, ""},
 	} {
 		s := samples{}
 		for i, x := range c.samples {
@@ -333,10 +377,13 @@ func TestVerdicts(t *testing.T) {
 			name = "printed"
 		}
 		if x := c.samples[c.chosen]; len(x) > 1 && (*row.RunLo != slices.Min(x) || *row.RunHi != slices.Max(x)) {
-			t.Errorf("%s: runs from %v to %v are said to be from %v to %v", c.name, slices.Min(x), slices.Max(x), *row.RunLo, *row.RunHi)
+			t.Errorf("%s: runs from %v to %v are said to be from %v to %v",
+				c.name, slices.Min(x), slices.Max(x), *row.RunLo, *row.RunHi)
 		}
-		if row.Verdict != c.want || row.Reading != name || row.Measured != row.Tried[c.chosen].Measured || !strings.Contains(row.Reason, c.say) {
-			t.Errorf("%s: %s, reading %s, %q; want %s of reading %s, saying %q", c.name, row.Verdict, row.Reading, row.Reason, c.want, name, c.say)
+		if row.Verdict != c.want || row.Reading != name || row.Measured != row.Tried[c.chosen].Measured ||
+			!strings.Contains(row.Reason, c.say) {
+			t.Errorf("%s: %s, reading %s, %q; want %s of reading %s, saying %q",
+				c.name, row.Verdict, row.Reading, row.Reason, c.want, name, c.say)
 		}
 	}
 }
@@ -394,8 +441,10 @@ func TestTied(t *testing.T) {
 				continue
 			}
 			found++
-			if row := f.row(s); row.Verdict != c.want || (c.want == byReading) != (row.Reading == "per-epoch/slides-clipped") {
-				t.Errorf("%s where the policy earns %v with Poisson arrivals: %s by %s, want %s", f.ID, c.poisson, row.Verdict, row.Reading, c.want)
+			row := f.row(s)
+			if row.Verdict != c.want || (c.want == byReading) != (row.Reading == "per-epoch/slides-clipped") {
+				t.Errorf("%s where the policy earns %v with Poisson arrivals: %s by %s, want %s",
+					f.ID, c.poisson, row.Verdict, row.Reading, c.want)
 			}
 		}
 		if found != 2 {

@@ -25,9 +25,12 @@ func Pictures(seed uint64) ([]plot.Figure, error) {
 		scene       experiments.Scene
 		agent       env.Agent
 	}{
-		{"tcns-figure-2", "State evolution, M = 1", experiments.MeanScene(one), env.NewAgent(baselines.NewWhittle(one))},
-		{"tcns-figure-3", "State evolution, M = 2", experiments.MeanScene(two), env.NewAgent(baselines.NewWhittle(two))},
-		{"tcns-figure-4", "State evolution, M = 2, stochastic", experiments.PoissonScene(two, env.MarksConstant), byForm(two, forms["slides"])},
+		{"tcns-figure-2", "State evolution, M = 1",
+			experiments.MeanScene(one), env.NewAgent(baselines.NewWhittle(one))},
+		{"tcns-figure-3", "State evolution, M = 2",
+			experiments.MeanScene(two), env.NewAgent(baselines.NewWhittle(two))},
+		{"tcns-figure-4", "State evolution, M = 2, stochastic",
+			experiments.PoissonScene(two, env.MarksConstant), byForm(two, forms["slides"])},
 	} {
 		w, err := x.scene.Open(seed, env.LevelObserved, false)
 		if err != nil {
@@ -53,7 +56,8 @@ func Pictures(seed uint64) ([]plot.Figure, error) {
 // contentValue draws the interest of an item of each source after it is
 // published.
 func contentValue(sources []env.Source) plot.Figure {
-	f := plot.New("tcns-figure-1", "Content value as a function of time", "time since publication, epochs", "interest of an item")
+	f := plot.New("tcns-figure-1", "Content value as a function of time",
+		"time since publication, epochs", "interest of an item")
 	for _, s := range sources {
 		line := f.Of("source " + s.Name)
 		for k := range 101 {

@@ -34,7 +34,8 @@ var night = fmt.Appendf(nil, `<style>
 [style*="stroke:%s"] { stroke: %s !important }
 }
 </style>
-`, hex(back), hex(nightBack), hex(ink), hex(inkBand), hex(letter), hex(nightInk), hex(ink), hex(nightInk), hex(grid), hex(nightGrid))
+`, hex(back), hex(nightBack), hex(ink), hex(inkBand), hex(letter), hex(nightInk), hex(ink), hex(nightInk),
+	hex(grid), hex(nightGrid))
 
 // SVG returns the figure as SVG, for light and dark backgrounds. Text is drawn as paths,
 // one a string with what it says, so that it is as wide as it was measured.
@@ -207,10 +208,13 @@ func (c *outlines) FillString(face font.Face, at vg.Point, text string) {
 
 // Put writes the figure into a directory, as SVG, PNG and PDF under its name.
 func (f Figure) Put(dir string) error {
-	for ending, as := range map[string]func(Figure) ([]byte, error){".svg": Figure.SVG, ".png": Figure.PNG, ".pdf": Figure.PDF} {
-		b, err := as(f)
+	for _, as := range []struct {
+		ending string
+		draw   func(Figure) ([]byte, error)
+	}{{".svg", Figure.SVG}, {".png", Figure.PNG}, {".pdf", Figure.PDF}} {
+		b, err := as.draw(f)
 		if err == nil {
-			err = files.Put(filepath.Join(dir, f.Name+ending), b)
+			err = files.Put(filepath.Join(dir, f.Name+as.ending), b)
 		}
 		if err != nil {
 			return err
@@ -306,7 +310,8 @@ func (f *Figure) add(p *plot.Plot, s *Series) (sign plot.Thumbnailer) {
 	for _, r := range f.placed(s) {
 		if s.Kind == Points || len(r.at) == 1 {
 			for k := range r.at {
-				p.Add(&plotter.Line{XYs: plotter.XYs{r.lo[k], r.hi[k]}, LineStyle: draw.LineStyle{Color: colour, Width: vg.Points(1.2)}})
+				style := draw.LineStyle{Color: colour, Width: vg.Points(1.2)}
+				p.Add(&plotter.Line{XYs: plotter.XYs{r.lo[k], r.hi[k]}, LineStyle: style})
 			}
 			points.XYs = append(points.XYs, r.at...)
 			continue

@@ -49,7 +49,10 @@ func TestNothing(t *testing.T) {
 			t.Errorf("nothing to draw and no error: %+v", f)
 		}
 	}
-	f := Figure{Y: Axis{Log: true}, Series: []Series{{Name: "a", X: Values{1}, Y: Values{0}}, {Name: "b", X: Values{1}, Y: Values{2}}}}
+	f := Figure{Y: Axis{Log: true}, Series: []Series{
+		{Name: "a", X: Values{1}, Y: Values{0}},
+		{Name: "b", X: Values{1}, Y: Values{2}},
+	}}
 	if err := f.Prune(); err != nil || len(f.Series) != 1 || f.Series[0].Name != "b" {
 		t.Errorf("%v; %+v, of which the first has no point that the axes show", err, f.Series)
 	}
@@ -57,13 +60,17 @@ func TestNothing(t *testing.T) {
 
 // Every colour of background, text and grid has one for the night.
 func TestNight(t *testing.T) {
-	f := Figure{Title: "t", Series: []Series{{Name: "a", Style: 6, X: Values{1, 2, 3}, Y: Values{3, 2, 4}, Lo: Values{2, 1, 3}, Hi: Values{4, 3, 5}}}}
+	f := Figure{Title: "t", Series: []Series{{
+		Name: "a", Style: 6,
+		X: Values{1, 2, 3}, Y: Values{3, 2, 4}, Lo: Values{2, 1, 3}, Hi: Values{4, 3, 5},
+	}}}
 	svg, err := f.SVG()
 	if err != nil {
 		t.Fatal(err)
 	}
 	style, drawing, _ := strings.Cut(string(svg), "</style>")
-	for _, rule := range regexp.MustCompile(`\[style\*="([^"]*)"\] \{ .*: (#.*) !important \}`).FindAllStringSubmatch(style, -1) {
+	rules := regexp.MustCompile(`\[style\*="([^"]*)"\] \{ .*: (#.*) !important \}`)
+	for _, rule := range rules.FindAllStringSubmatch(style, -1) {
 		if !strings.Contains(drawing, rule[1]) || strings.Contains(rule[1], rule[2]) {
 			t.Errorf("the rule %q changes nothing", rule[0])
 		}
@@ -100,9 +107,14 @@ func TestRange(t *testing.T) {
 
 // A page has what the files have: names, order, style and range.
 func TestJSON(t *testing.T) {
-	f := Figure{X: Axis{Label: "epoch", Hi: 2}, Series: []Series{{Name: "b", Style: 3, X: Values{0, 1}, Y: Values{math.NaN(), 2}}, {Name: "a", X: Values{0, 1}, Y: Values{1, 3}}}}
+	f := Figure{X: Axis{Label: "epoch", Hi: 2}, Series: []Series{
+		{Name: "b", Style: 3, X: Values{0, 1}, Y: Values{math.NaN(), 2}},
+		{Name: "a", X: Values{0, 1}, Y: Values{1, 3}},
+	}}
 	b, err := json.Marshal(f)
-	want := `{"name":"","title":"","x":{"label":"epoch","hi":2},"y":{"label":""},"series":[{"name":"b","style":3,"x":[0,1],"y":[null,2]},{"name":"a","style":0,"x":[0,1],"y":[1,3]}]}`
+	want := `{"name":"","title":"","x":{"label":"epoch","hi":2},"y":{"label":""},"series":[` +
+		`{"name":"b","style":3,"x":[0,1],"y":[null,2]},` +
+		`{"name":"a","style":0,"x":[0,1],"y":[1,3]}]}`
 	if err != nil || string(b) != want {
 		t.Errorf("%s, %v; want %s", b, err, want)
 	}
@@ -133,7 +145,8 @@ func TestLegend(t *testing.T) {
 		f := Figure{Title: "T", X: Axis{Label: "X"}, Y: Axis{Label: "Y"}}
 		n := rapid.IntRange(1, 40).Draw(t, "series")
 		for k := range n {
-			f.Series = append(f.Series, Series{Name: rapid.StringMatching(`[a-z/]{1,30}`).Draw(t, "name"), Style: k, X: Values{1, 2}, Y: Values{1, 2}})
+			name := rapid.StringMatching(`[a-z/]{1,30}`).Draw(t, "name")
+			f.Series = append(f.Series, Series{Name: name, Style: k, X: Values{1, 2}, Y: Values{1, 2}})
 		}
 		svg, err := f.SVG()
 		if err != nil {
@@ -146,7 +159,8 @@ func TestLegend(t *testing.T) {
 		}
 		for _, e := range entries {
 			for _, p := range at.FindAllStringSubmatch(e[1], -1) {
-				if x, y := number(p[1]), number(p[2]); x < 6.4*72 || x > number(canvas[1]) || y < 0 || y > number(canvas[2]) {
+				x, y := number(p[1]), number(p[2])
+				if x < 6.4*72 || x > number(canvas[1]) || y < 0 || y > number(canvas[2]) {
 					t.Fatalf("%q reaches %v, %v of %v", e[2], x, y, canvas[0])
 				}
 			}

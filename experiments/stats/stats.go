@@ -214,7 +214,8 @@ func EstimateRatio(num, den []float64, length int) Estimate {
 	e := Estimate{Value: sum(num) / sum(den), Lo: math.NaN(), Hi: math.NaN(), N: n}
 	blocks := n / length
 	if blocks < MinSeeds {
-		e.Warning = fmt.Sprintf("need at least %d blocks for an interval; %d days give %d of %d", MinSeeds, n, blocks, length)
+		e.Warning = fmt.Sprintf("need at least %d blocks for an interval; %d days give %d of %d",
+			MinSeeds, n, blocks, length)
 		return e
 	}
 	var off float64

@@ -51,7 +51,8 @@ func TestMeanIsStudents(t *testing.T) {
 		m, sd := stat.MeanStdDev(x, nil)
 		half := distuv.StudentsT{Nu: float64(n - 1), Sigma: 1}.Quantile(.975) * sd / math.Sqrt(float64(n))
 		if math.Abs(e.Value-m) > 1e-12 || math.Abs(e.Lo-(m-half)) > 1e-9 || math.Abs(e.Hi-(m+half)) > 1e-9 {
-			t.Errorf("of %d values: %v in [%v, %v]; Student's is %v in [%v, %v]", n, e.Value, e.Lo, e.Hi, m, m-half, m+half)
+			t.Errorf("of %d values: %v in [%v, %v]; Student's is %v in [%v, %v]",
+				n, e.Value, e.Lo, e.Hi, m, m-half, m+half)
 		}
 		if e.N != n || e.Warning != "" {
 			t.Errorf("n = %d, warning %q", e.N, e.Warning)
@@ -81,9 +82,12 @@ func TestCoverage(t *testing.T) {
 				ratio++
 			}
 		}
-		for name, hit := range map[string]int{"mean": mean, "IQM": iqm, "ratio": ratio} {
-			if c := float64(hit) / trials; c < .925 || c > .97 {
-				t.Errorf("%s of %d values: %.3f of the intervals cover it; want .95", name, n, c)
+		for _, covered := range []struct {
+			name string
+			hits int
+		}{{"mean", mean}, {"IQM", iqm}, {"ratio", ratio}} {
+			if c := float64(covered.hits) / trials; c < .925 || c > .97 {
+				t.Errorf("%s of %d values: %.3f of the intervals cover it; want .95", covered.name, n, c)
 			}
 		}
 	}
@@ -172,9 +176,14 @@ func TestWithoutInterval(t *testing.T) {
 		{[]float64{-inf, 1, 2, 3, 4, 5, 6, 7, inf}, "2 of 9 values are not finite", "– (n = 9)"},
 		{[]float64{3, 3, 3, 3, 3}, "", "3.000 (all 5 the same)"},
 	} {
-		for what, e := range map[string]Estimate{"mean": EstimateMean(c.x), "IQM": EstimateIQM(c.x)} {
-			if e.Warning != c.warning || e.String() != c.text || e.N != len(c.x) || e.Same != (c.warning == "") || math.IsNaN(e.Lo) == e.Same {
-				t.Errorf("%s of %v: %+v, %s", what, c.x, e, e)
+		for _, estimate := range []struct {
+			name string
+			e    Estimate
+		}{{"mean", EstimateMean(c.x)}, {"IQM", EstimateIQM(c.x)}} {
+			e := estimate.e
+			if e.Warning != c.warning || e.String() != c.text || e.N != len(c.x) ||
+				e.Same != (c.warning == "") || math.IsNaN(e.Lo) == e.Same {
+				t.Errorf("%s of %v: %+v, %s; want %q, %s", estimate.name, c.x, e, e, c.warning, c.text)
 			}
 		}
 	}
@@ -189,9 +198,12 @@ func TestProfile(t *testing.T) {
 		t.Errorf("profile %v; want 5/6, 1/3, 0", p)
 	}
 	// Wilson's interval of 2 of 6, and of 0 of 6.
-	for k, want := range map[int][2]float64{1: {.0967714, .7000067}, 2: {0, .3903343}} {
-		if e := p[k]; math.Abs(e.Lo-want[0]) > 1e-6 || math.Abs(e.Hi-want[1]) > 1e-6 {
-			t.Errorf("share %v has the interval [%.7f, %.7f]; want %v", e.Value, e.Lo, e.Hi, want)
+	for _, tt := range []struct {
+		e      Estimate
+		lo, hi float64
+	}{{p[1], .0967714, .7000067}, {p[2], 0, .3903343}} {
+		if e := tt.e; math.Abs(e.Lo-tt.lo) > 1e-6 || math.Abs(e.Hi-tt.hi) > 1e-6 {
+			t.Errorf("share %v has the interval [%.7f, %.7f]; want [%.7f, %.7f]", e.Value, e.Lo, e.Hi, tt.lo, tt.hi)
 		}
 	}
 	if few := Profile([]float64{1, 2, 3}, []float64{2}); few[0].Value != 1./3 || !math.IsNaN(few[0].Lo) {
@@ -233,9 +245,31 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	for v, want := range map[float64]string{260.391: "260.4", 0.99954: "0.9995", 0.99996: "1.000", 999.97: "1000", 0.001: "0.001000", 1: "1.000", 12345.6: "12346", 0: "0", -0.01234567: "-0.01235", 3.2e-7: "3.200e-07", 2e6: "2.000e+06", 999999.6: "1.000e+06", 999940: "999940", 9.99999e-5: "0.0001000", 9.9994e-5: "9.999e-05", 0.40625: "0.4062", 0.28125: "0.2812", 0.34375: "0.3438"} {
-		if got := Format(v); got != want {
-			t.Errorf("Format(%v) = %q; want %q", v, got, want)
+	for _, tt := range []struct {
+		v    float64
+		want string
+	}{
+		{260.391, "260.4"},
+		{0.99954, "0.9995"},
+		{0.99996, "1.000"},
+		{999.97, "1000"},
+		{0.001, "0.001000"},
+		{1, "1.000"},
+		{12345.6, "12346"},
+		{0, "0"},
+		{-0.01234567, "-0.01235"},
+		{3.2e-7, "3.200e-07"},
+		{2e6, "2.000e+06"},
+		{999999.6, "1.000e+06"},
+		{999940, "999940"},
+		{9.99999e-5, "0.0001000"},
+		{9.9994e-5, "9.999e-05"},
+		{0.40625, "0.4062"},
+		{0.28125, "0.2812"},
+		{0.34375, "0.3438"},
+	} {
+		if got := Format(tt.v); got != tt.want {
+			t.Errorf("Format(%v) = %q; want %q", tt.v, got, tt.want)
 		}
 	}
 }

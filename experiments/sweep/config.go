@@ -339,6 +339,7 @@ func (c *Config) identify() error {
 // of it and for how content arrives.
 func (cell *Cell) problem() string {
 	r, usual := cell.Run, experiments.NewRun().World
-	return fmt.Sprint(r.Instance.Name, r.Instance.Law, r.Instance.Objective, r.Instance.Budget, cmp.Or(r.World.Marks, usual.Marks),
-		r.World.Trace, r.World.Epoch, r.World.Decay, r.World.Split, r.World.FeedbackDelay == "never")
+	return fmt.Sprint(r.Instance.Name, r.Instance.Law, r.Instance.Objective, r.Instance.Budget,
+		cmp.Or(r.World.Marks, usual.Marks), r.World.Trace, r.World.Epoch, r.World.Decay, r.World.Split,
+		r.World.FeedbackDelay == "never")
 }

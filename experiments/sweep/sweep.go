@@ -93,7 +93,8 @@ func (s *Summary) write(c *Config, records []*experiments.Record, dir string) er
 		}
 	}
 	return result.Put(dir, map[string]result.Printed{
-		"runs.csv": runs, "curves.csv": curves, "learned.csv": learned, "summary.csv": s, "summary.md": s, SummaryFile: s,
+		"runs.csv": runs, "curves.csv": curves, "learned.csv": learned,
+		"summary.csv": s, "summary.md": s, SummaryFile: s,
 	})
 }
 
@@ -110,7 +111,8 @@ type Summary struct {
 	Failures []string             `json:"failures,omitempty"` // cell, seed and error of runs that failed now
 	Notes    []string             `json:"notes,omitempty"`    // sentences on the worlds of the runs
 	Ran      int                  `json:"-"`                  // runs that were performed now
-	Final    bool                 `json:"-"`                  // no runs are left to other shards, and the files are written
+	// No runs are left to other shards, and the files are written.
+	Final bool `json:"-"`
 }
 
 // Row is one cell of a summary.
@@ -133,7 +135,9 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 	reference := slices.IndexFunc(c.Cells, func(x Cell) bool { return x.ID == c.Reference })
 	same := true // all cells solve one problem
 	for i := range c.Cells {
-		groups[i] = experiments.Group{Name: c.Cells[i].ID, Records: records[i*n : (i+1)*n], Seeds: n, Figures: s.Figures}
+		groups[i] = experiments.Group{
+			Name: c.Cells[i].ID, Records: records[i*n : (i+1)*n], Seeds: n, Figures: s.Figures,
+		}
 		if c.Cells[i].problem() != c.Cells[reference].problem() {
 			same = false
 		} else if i != reference {
@@ -143,7 +147,8 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 	sum := experiments.Summarize(groups, metric)
 	s.Scores, s.Notes = scale(groups, metric), sum.Notes
 	for i, cell := range c.Cells {
-		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, stats.Profile(groups[i].Values(metric), s.Scores)}
+		profile := stats.Profile(groups[i].Values(metric), s.Scores)
+		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, profile}
 		for _, key := range c.Axes {
 			if v := cell.value(key); v != nil {
 				row.Settings[key] = v
@@ -253,7 +258,8 @@ func (s *Summary) Table() *result.Table {
 	}
 	for _, name := range s.Show {
 		j := s.Column(name)
-		columns = append(columns, result.Column[Row]{Head: name, Cell: func(c Row) string { return c.Mean[j].String() }})
+		mean := func(c Row) string { return c.Mean[j].String() }
+		columns = append(columns, result.Column[Row]{Head: name, Cell: mean})
 	}
 	columns = append(columns,
 		result.Column[Row]{Head: "IQM of " + s.Metric, Cell: func(c Row) string { return c.IQM.String() }},

@@ -162,13 +162,23 @@ func TestCells(t *testing.T) {
 		{"learner.algorithm = [\"paper\", \"greedy\"]\nlearner.kappa = [1, 2]\n", nil,
 			[]string{"paper/kappa/1", "paper/kappa/2", "greedy"}},
 		// What follows the reading tells no cells apart, unless it is given.
-		{"learner.algorithm = \"paper\"\nlearner.reading = [\"printed\", \"ages\"]\n", nil, []string{"reading/printed", "reading/ages"}},
-		{"learner.algorithm = \"paper\"\n[[cells]]\nlearner.reading = [\"printed\", \"ages\"]\n[[cells]]\nlearner.act = \"budget\"\n", nil,
-			[]string{"reading/printed", "reading/ages", "act/budget"}},
+		{"learner.algorithm = \"paper\"\nlearner.reading = [\"printed\", \"ages\"]\n", nil,
+			[]string{"reading/printed", "reading/ages"}},
+		{`learner.algorithm = "paper"
+[[cells]]
+learner.reading = ["printed", "ages"]
+[[cells]]
+learner.act = "budget"
+`, nil, []string{"reading/printed", "reading/ages", "act/budget"}},
 		{"", []string{"learner.algorithm=[whittle, greedy]"}, []string{"whittle", "greedy"}},
-		{"learner.algorithm = \"paper\"\n[[cells]]\nlearner.kappa = 1\n[[cells]]\nlearner.gamma = 0.1\n", []string{"learner.kappa=[3,4]"},
-			[]string{"kappa/3", "kappa/4", "kappa/3/gamma/0.1", "kappa/4/gamma/0.1"}},
-		{"learner.algorithm = \"paper\"\nlearner.a = [\"0.5,500,1\", \"1/(n+1)\"]", nil, []string{"a/0.5,500,1", "a/1_(n+1)"}},
+		{`learner.algorithm = "paper"
+[[cells]]
+learner.kappa = 1
+[[cells]]
+learner.gamma = 0.1
+`, []string{"learner.kappa=[3,4]"}, []string{"kappa/3", "kappa/4", "kappa/3/gamma/0.1", "kappa/4/gamma/0.1"}},
+		{"learner.algorithm = \"paper\"\nlearner.a = [\"0.5,500,1\", \"1/(n+1)\"]", nil,
+			[]string{"a/0.5,500,1", "a/1_(n+1)"}},
 	} {
 		if got := ids(load(t, x.text, x.set...)); !slices.Equal(got, x.want) {
 			t.Errorf("%s %v: cells %q, want %q", x.text, x.set, got, x.want)
@@ -176,10 +186,17 @@ func TestCells(t *testing.T) {
 	}
 	// A number is a word where a word is needed.
 	c := load(t, "learner.algorithm = \"paper\"\n", "learner.act=budget", "seeds=2", "show=[fallbacks]", "steps=1e3")
-	if r := c.Jobs()[1]; r.Seed != 2 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
+	r := c.Jobs()[1]
+	if r.Seed != 2 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
 		t.Errorf("%+v, shows %v", r, c.Show)
 	}
-	c = load(t, "[[cells]]\nlabel = \"as printed\"\nlearner.algorithm = \"paper\"\n[[cells]]\nlabel = \"policy\"\nlearner.algorithm = [\"greedy\", \"myopic\"]\n")
+	c = load(t, `[[cells]]
+label = "as printed"
+learner.algorithm = "paper"
+[[cells]]
+label = "policy"
+learner.algorithm = ["greedy", "myopic"]
+`)
 	if c.Cells[0].Label != "as printed" || c.Cells[2].Label != "policy, myopic" {
 		t.Errorf("labels %q and %q", c.Cells[0].Label, c.Cells[2].Label)
 	}
@@ -214,7 +231,8 @@ func TestRefuses(t *testing.T) {
 		{"learner.algorithm = \"greedy\"\nlearner.kappa = 2", "", "learner.kappa is not a setting of any cell here"},
 		{"learner.kappa = []", "", "1 value or more"},
 		{"learner.kappa = [1, 1]", "", "there twice"},
-		{"learner.algorithm = \"paper\"\nlearner.kappa = \"steep\"", "", "setting \"kappa\" of paper is steep: a number is needed"},
+		{"learner.algorithm = \"paper\"\nlearner.kappa = \"steep\"", "",
+			"setting \"kappa\" of paper is steep: a number is needed"},
 		{"learner.algorithm = \"paper\"\nlearner.act = 2", "", "act is \"2\""},
 		{"instance.name = \"none.toml\"", "", "none.toml"},
 		{"steps = [10, 0]", "", "1 epoch or more"},
@@ -234,7 +252,9 @@ func TestRefuses(t *testing.T) {
 }
 
 // records returns a record per run in which the cell decides the reward.
-func records(c *Config, reward func(cell int, seed uint64) float64, over func(cell int) float64) *experiments.Performed[experiments.Record] {
+func records(
+	c *Config, reward func(cell int, seed uint64) float64, over func(cell int) float64,
+) *experiments.Performed[experiments.Record] {
 	done := &experiments.Performed[experiments.Record]{}
 	for i, r := range c.Jobs() {
 		cell := i / c.Seeds
@@ -267,10 +287,17 @@ func TestVerdict(t *testing.T) {
 // The summary's estimates are those of the figures of the runs, cells are paired by
 // seed, and a terminal of 120 columns holds every line of its table.
 func TestSummary(t *testing.T) {
-	c := load(t, "seeds = 6\nmetric = \"learning_reward\"\nreference = \"kappa/2\"\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2, 4]\nshow = [\"learning_reward\", \"learning_crawls\", \"learned_reward\", \"whittle_reward\", \"over_budget\", \"fallbacks\"]\n")
+	c := load(t, `seeds = 6
+metric = "learning_reward"
+reference = "kappa/2"
+learner.algorithm = "paper"
+learner.kappa = [1, 2, 4]
+show = ["learning_reward", "learning_crawls", "learned_reward", "whittle_reward", "over_budget", "fallbacks"]
+`)
 	reward := func(cell int, seed uint64) float64 { return float64(10*cell) + 1/float64(seed) }
 	dir := t.TempDir()
-	rep, err := Summarize(c, records(c, reward, func(cell int) float64 { return float64(cell/2) / 4 }), experiments.Batch{Dir: dir, Workers: 2})
+	done := records(c, reward, func(cell int) float64 { return float64(cell/2) / 4 })
+	rep, err := Summarize(c, done, experiments.Batch{Dir: dir, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +310,8 @@ func TestSummary(t *testing.T) {
 	for seed := range uint64(6) {
 		x = append(x, reward(2, seed+1))
 	}
-	if got, want := back.Cells[2].Mean[m], stats.EstimateMean(x); got.Lo != want.Lo || got.Hi != want.Hi || math.Abs(got.Value-want.Value) > 1e-12 {
+	got, want := back.Cells[2].Mean[m], stats.EstimateMean(x)
+	if got.Lo != want.Lo || got.Hi != want.Hi || math.Abs(got.Value-want.Value) > 1e-12 {
 		t.Errorf("mean %+v, want %+v", got, want)
 	}
 	if d := back.Cells[2].Diff; math.Abs(d.Value-10) > 1e-12 || back.Cells[1].Diff != nil {
@@ -305,10 +333,12 @@ func TestSummary(t *testing.T) {
 			t.Errorf("a line of %d columns: %s", n, line)
 		}
 	}
-	if !strings.Contains(text.String(), "kappa/4 *") || !strings.Contains(text.String(), "Left out for want of room: ") {
+	if !strings.Contains(text.String(), "kappa/4 *") ||
+		!strings.Contains(text.String(), "Left out for want of room: ") {
 		t.Errorf("text\n%s", &text)
 	}
-	if err := result.Print(&md, rep, result.Markdown); err != nil || !strings.Contains(md.String(), "IQM of learning_reward") {
+	err = result.Print(&md, rep, result.Markdown)
+	if err != nil || !strings.Contains(md.String(), "IQM of learning_reward") {
 		t.Errorf("%v\n%s", err, &md)
 	}
 }

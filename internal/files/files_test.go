@@ -44,7 +44,9 @@ func TestPut(t *testing.T) {
 // Of a process that was killed while it wrote a file nothing stays once that is there.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a.json", ".a.json-123", ".a.json-9", ".b.json-123", ".a.json-mine", ".hidden", "a.json-1"} {
+	for _, name := range []string{
+		"a.json", ".a.json-123", ".a.json-9", ".b.json-123", ".a.json-mine", ".hidden", "a.json-1",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -148,7 +148,8 @@ func (s *service) infos(p *pb.GetParams) []*pb.URLInfo { return all(must(s.GetUR
 
 func (s *service) stats(key, crawl string) string {
 	n := must(s.GetStats(ctx, &pb.QueueWithinCrawlParams{Key: key, CrawlID: crawl}))
-	return fmt.Sprintf("size %d process %d queues %d completed %d active %d crawl %s", n.Size, n.InProcess, n.NumberOfQueues, n.Counts["completed"], n.Counts["active_queues"], n.CrawlID)
+	return fmt.Sprintf("size %d process %d queues %d completed %d active %d crawl %s",
+		n.Size, n.InProcess, n.NumberOfQueues, n.Counts["completed"], n.Counts["active_queues"], n.CrawlID)
 }
 
 func (s *service) queues(p *pb.Pagination) string {
@@ -158,7 +159,8 @@ func (s *service) queues(p *pb.Pagination) string {
 func (s *service) list(p *pb.ListUrlParams) string {
 	var urls []string
 	for _, item := range all(must(s.ListURLs(ctx, p))) {
-		urls = append(urls, fmt.Sprint(item.GetKnown().GetInfo().GetUrl(), "@", item.GetKnown().GetRefetchableFromDate()))
+		known := item.GetKnown()
+		urls = append(urls, fmt.Sprint(known.GetInfo().GetUrl(), "@", known.GetRefetchableFromDate()))
 	}
 	return strings.Join(urls, " ")
 }
@@ -178,8 +180,11 @@ func inCrawl(crawl string) *pb.GetParams {
 
 func TestPutURLs(t *testing.T) {
 	s := serve(t)
-	s.want(s.put(discovered("http://h/1"), discovered("http://h/1"), known("http://h/2", 0), discovered("http://h/2"), known("http://new/", start)),
-		"http://h/1 OK, http://h/1 SKIPPED, http://h/2 OK, http://h/2 SKIPPED, http://new/ OK")
+	s.want(s.put(
+		discovered("http://h/1"), discovered("http://h/1"),
+		known("http://h/2", 0), discovered("http://h/2"),
+		known("http://new/", start),
+	), "http://h/1 OK, http://h/1 SKIPPED, http://h/2 OK, http://h/2 SKIPPED, http://new/ OK")
 	long := info("http://h/3")
 	long.Key = strings.Repeat("k", 256)
 	withID := discovered("http://h/4")
@@ -199,17 +204,28 @@ func TestPutURLs(t *testing.T) {
 }
 
 func TestIdentity(t *testing.T) {
-	for url, want := range map[string]string{
-		"http://gac.icann.org?language_id=9": "gac.icann.org", "http://H.com:80/a": "h.com", "https://h.com#f": "h.com", "http://h.com&x": "h.com",
-		"http://user:pw@h.com/": "h.com", "http://[2001:DB8::1]:8080/": "[2001:db8::1]", "http://[::1": "", "h.com": "", "http:///x": "", "": "",
+	for _, tt := range []struct{ url, want string }{
+		{"http://gac.icann.org?language_id=9", "gac.icann.org"},
+		{"http://H.com:80/a", "h.com"},
+		{"https://h.com#f", "h.com"},
+		{"http://h.com&x", "h.com"},
+		{"http://user:pw@h.com/", "h.com"},
+		{"http://[2001:DB8::1]:8080/", "[2001:db8::1]"},
+		{"http://[::1", ""},
+		{"h.com", ""},
+		{"http:///x", ""},
+		{"", ""},
 	} {
-		if got := Key(url); got != want {
-			t.Errorf("%q: %q, want %q", url, got, want)
-		}
+		t.Run(tt.url, func(t *testing.T) {
+			if got := Key(tt.url); got != tt.want {
+				t.Errorf("%q: %q, want %q", tt.url, got, tt.want)
+			}
+		})
 	}
 	s := serve(t)
 	var items []*pb.URLItem
-	for _, id := range []*pb.URLInfo{{}, {CrawlID: "  "}, {CrawlID: "other"}, {Key: "K"}} { // the case of a key that was given is kept
+	// The case of a key that was given is kept.
+	for _, id := range []*pb.URLInfo{{}, {CrawlID: "  "}, {CrawlID: "other"}, {Key: "K"}} {
 		id.Url = "http://h/"
 		items = append(items, discoveredInfo(id))
 	}
@@ -227,7 +243,8 @@ func TestKnown(t *testing.T) {
 	s.want(s.stats("h", ""), "size 1 process 1 queues 1 completed 0 active 1 crawl DEFAULT")
 	s.put(item) // the hold is released, the metadata are replaced
 	got := s.infos(anyCrawl)
-	if len(got) != 1 || !slices.Equal(got[0].Metadata["a"].GetValues(), []string{"1", "2"}) || got[0].Key != "h" || got[0].CrawlID != "DEFAULT" {
+	if len(got) != 1 || !slices.Equal(got[0].Metadata["a"].GetValues(), []string{"1", "2"}) ||
+		got[0].Key != "h" || got[0].CrawlID != "DEFAULT" {
 		t.Fatal(got)
 	}
 	s.want(must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/"})).CreationDate, uint64(start))
@@ -236,7 +253,8 @@ func TestKnown(t *testing.T) {
 		s.put(item)
 		s.want(s.stats("", ""), "size 0 process 0 queues 1 completed 1 active 0 crawl DEFAULT")
 	}
-	if m := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/"})).GetKnown(); m.RefetchableFromDate != 0 || len(m.Info.Metadata) != 0 {
+	m := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/"})).GetKnown()
+	if m.RefetchableFromDate != 0 || len(m.Info.Metadata) != 0 {
 		t.Fatal(m)
 	}
 	// A completed one that is due again is listed once, with its date.
@@ -251,7 +269,11 @@ func TestKnown(t *testing.T) {
 func TestPutDiscovered(t *testing.T) {
 	s := serve(t)
 	stream := must(s.PutDiscovered(ctx))
-	for _, batch := range [][2]string{{"http://h/1 http://h/2 http://h/1 x", "[OK OK SKIPPED SKIPPED]"}, {"", "[]"}, {"http://h/2", "[SKIPPED]"}} {
+	for _, batch := range [][2]string{
+		{"http://h/1 http://h/2 http://h/1 x", "[OK OK SKIPPED SKIPPED]"},
+		{"", "[]"},
+		{"http://h/2", "[SKIPPED]"},
+	} {
 		b := &pb.DiscoveredBatch{ID: batch[1]}
 		for _, url := range strings.Fields(batch[0]) {
 			b.Items = append(b.Items, info(url))
@@ -265,7 +287,10 @@ func TestPutDiscovered(t *testing.T) {
 
 func TestGetURLs(t *testing.T) {
 	s := serve(t)
-	s.put(known("http://a/late", start), known("http://a/b", start-10), known("http://a/a", start-10), known("http://b/", start-5), known("http://c/", start+100))
+	s.put(
+		known("http://a/late", start), known("http://a/b", start-10), known("http://a/a", start-10),
+		known("http://b/", start-5), known("http://c/", start+100),
+	)
 	one := &pb.GetParams{MaxUrlsPerQueue: 1, MaxQueues: 1}
 	s.want(s.get(one), "http://a/a") // by date, then by URL
 	s.want(s.get(one), "http://b/")  // the next queue's turn
@@ -292,7 +317,8 @@ func TestGetURLs(t *testing.T) {
 	k.Key = "unknown"
 	s.want(s.get(k), "")
 	s.want(s.get(inCrawl("unknown")), "")
-	s.want(s.get(inCrawl("")), "http://c/ http://b/ http://a/a http://a/b http://a/late") // an explicit blank crawl is DEFAULT
+	// An explicit blank crawl is DEFAULT.
+	s.want(s.get(inCrawl("")), "http://c/ http://b/ http://a/a http://a/b http://a/late")
 }
 
 func TestGateOfQueue(t *testing.T) {
@@ -310,9 +336,12 @@ func TestGateOfQueue(t *testing.T) {
 		return next() - first
 	}
 	s.want(gap(), int64(2000)) // the default delay of 1 s in whole seconds
-	for delay, want := range map[uint32]int64{0: 1000, 1: 2000, 3: 4000} {
-		must(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "h", DelayRequestable: delay}))
-		s.want(gap(), want)
+	for _, tt := range []struct {
+		delay uint32 // s
+		want  int64  // ms
+	}{{0, 1000}, {1, 2000}, {3, 4000}} {
+		must(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "h", DelayRequestable: tt.delay}))
+		s.want(gap(), tt.want)
 	}
 	now := uint64(s.clock.Load() / 1000)
 	block := func(until uint64) {
@@ -402,11 +431,13 @@ func TestLists(t *testing.T) {
 	s.want(s.stats("", ""), "size 149 process 1 queues 150 completed 1 active 149 crawl DEFAULT")
 
 	s.want(len(strings.Fields(s.list(&pb.ListUrlParams{}))), 100)
-	s.want(s.list(&pb.ListUrlParams{Size: 2}), fmt.Sprintf("http://q000/A@%d http://q001/A@0", start)) // completed ones too
+	// Completed ones too.
+	s.want(s.list(&pb.ListUrlParams{Size: 2}), fmt.Sprintf("http://q000/A@%d http://q001/A@0", start))
 	s.want(s.list(&pb.ListUrlParams{Key: "q149"}), fmt.Sprintf("http://q149/A@%d", start))
 	filter, ignore := "Q14", true
 	s.want(s.list(&pb.ListUrlParams{Filter: &filter}), "")
-	s.want(s.list(&pb.ListUrlParams{Filter: &filter, IgnoreCase: &ignore, Start: 9}), fmt.Sprintf("http://q149/A@%d", start))
+	s.want(s.list(&pb.ListUrlParams{Filter: &filter, IgnoreCase: &ignore, Start: 9}),
+		fmt.Sprintf("http://q149/A@%d", start))
 	s.want(must(s.CountURLs(ctx, &pb.CountUrlParams{Filter: &filter, IgnoreCase: &ignore})).Value, uint64(10))
 	s.want(must(s.CountURLs(ctx, &pb.CountUrlParams{})).Value, uint64(150))
 	s.want(must(s.CountURLs(ctx, &pb.CountUrlParams{Key: "q001"})).Value, uint64(1))
@@ -423,7 +454,9 @@ func TestLists(t *testing.T) {
 // characters are told apart, and served.
 func TestDeleting(t *testing.T) {
 	s := serve(t)
-	names := []string{"crawl", "crawl2", "_", "a_b", "/", "\x00", "\x01", "[::1]", "_DEFAULT_", strings.Repeat("k", 255)}
+	names := []string{"crawl", "crawl2", "_", "a_b", "/", "\x00", "\x01",
+		"[::1]", "_DEFAULT_", strings.Repeat("k", 255),
+	}
 	for _, crawl := range names {
 		for _, key := range names {
 			s.want(s.put(discoveredInfo(&pb.URLInfo{Url: "http://h/", CrawlID: crawl, Key: key})), "http://h/ OK")
@@ -473,8 +506,13 @@ func TestPage(t *testing.T) {
 	s.put(discovered("http://h/"), report("http://l/<b>", 0, []time.Time{s.server.opt.Now()}))
 	web := httptest.NewServer(s.server.HTTP())
 	defer web.Close()
-	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--timeout=5000", "--user-data-dir="+t.TempDir(), "--dump-dom", web.URL).Output()
-	for _, want := range []string{"<td>DEFAULT</td><td>1</td><td>1</td><td>1</td><td>0</td>", "L: learned", "http://l/&lt;b&gt;"} {
+	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--timeout=5000",
+		"--user-data-dir="+t.TempDir(), "--dump-dom", web.URL).Output()
+	for _, want := range []string{
+		"<td>DEFAULT</td><td>1</td><td>1</td><td>1</td><td>0</td>",
+		"L: learned",
+		"http://l/&lt;b&gt;",
+	} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Fatalf("%v: no %q in %s", err, want, out)
 		}

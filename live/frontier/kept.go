@@ -32,10 +32,11 @@ type kept struct {
 
 // history is what fetches of a URL have found, whoever learns from it.
 type history struct {
-	Since     int64        `json:"since,omitempty"`      // from when on its items are known; ms
-	Last      int64        `json:"last,omitempty"`       // fetch of which the client told; ms, 0 before the first
-	NotBefore int64        `json:"not_before,omitempty"` // when the client allows the next one; ms
-	Items     [][2]float64 `json:"items,omitempty"`      // the last ones: when each was published, Unix time, and its worth
+	Since     int64 `json:"since,omitempty"`      // from when on its items are known; ms
+	Last      int64 `json:"last,omitempty"`       // fetch of which the client told; ms, 0 before the first
+	NotBefore int64 `json:"not_before,omitempty"` // when the client allows the next one; ms
+	// The last ones: when each was published, Unix time, and its worth.
+	Items [][2]float64 `json:"items,omitempty"`
 }
 
 // mostKept is how many items of a URL are kept for another learner: enough to know how
@@ -99,7 +100,9 @@ func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
 			k = kept{} // nothing is known of it
 		}
 	}
-	s = learner.Recalled{Name: sourceName(r.ID), Rules: c.rules(), State: k.State, Last: k.last(), Since: time.UnixMilli(k.Since)}
+	s = learner.Recalled{
+		Name: sourceName(r.ID), Rules: c.rules(), State: k.State, Last: k.last(), Since: time.UnixMilli(k.Since),
+	}
 	for _, it := range k.Items {
 		s.Items = append(s.Items, learner.Item{Published: time.Unix(int64(it[0]), 0), Worth: it[1]})
 	}
@@ -152,7 +155,8 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 		src.shift(step)
 	}
 	if anew > 0 {
-		l.log.Warn("what was learned of URLs is not of this version; they begin anew with their last items", "crawl", crawl, "urls", anew)
+		l.log.Warn("what was learned of URLs is not of this version; they begin anew with their last items",
+			"crawl", crawl, "urls", anew)
 	}
 	if err == nil {
 		err = failed

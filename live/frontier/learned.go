@@ -21,7 +21,8 @@ import (
 // Metadata by which a client tells what a fetch found. A known URL of a learned
 // crawl that has one of the first three is fetched again when the learner says.
 const (
-	metaItems = "ephemera.items" // when the items were published that are new since the last fetch, RFC 3339 or Unix seconds
+	// When the items were published that are new since the last fetch, RFC 3339 or Unix seconds.
+	metaItems = "ephemera.items"
 	metaWorth = "ephemera.worth" // what each of them is worth; 1 without
 	metaNew   = "ephemera.new"   // how many are new, where their times are not known
 	metaWhy   = "ephemera.why"   // the answer of GetURLStatus says what the learner thinks
@@ -31,8 +32,9 @@ const (
 
 // LearnOptions say how the URLs of a crawl are fetched again.
 type LearnOptions struct {
-	PerHour  float64  `toml:"per_hour"` // fetches
-	Shadow   bool     `toml:"shadow"`   // nothing is changed: what the learner would do is compared with what the client does
+	PerHour float64 `toml:"per_hour"` // fetches
+	// Nothing is changed: what the learner would do is compared with what the client does.
+	Shadow   bool     `toml:"shadow"`
 	Shortest Duration `toml:"shortest"`
 	Longest  Duration `toml:"longest"` // as far as the budget goes; 0 leaves it open
 
@@ -158,7 +160,8 @@ func (c *learnedCrawl) source(name string) *source {
 func items(said map[string][]string, last, now time.Time) ([]learner.Item, error) {
 	for key := range said {
 		if !slices.Contains([]string{metaItems, metaWorth, metaNew}, key) {
-			return nil, fmt.Errorf("there is metadata %q; allowed are %s, %s and %s", key, metaItems, metaWorth, metaNew)
+			return nil, fmt.Errorf("there is metadata %q; allowed are %s, %s and %s",
+				key, metaItems, metaWorth, metaNew)
 		}
 	}
 	var found []learner.Item
@@ -168,7 +171,8 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 		if err != nil {
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return nil, fmt.Errorf("%s is %q; allowed is a time as 2026-11-22T10:00:00Z or in Unix seconds", metaItems, text)
+				return nil, fmt.Errorf("%s is %q; allowed is a time as 2026-11-22T10:00:00Z or in Unix seconds",
+					metaItems, text)
 			}
 			at = time.Unix(n, 0)
 		}
@@ -191,7 +195,8 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 		}
 		n = min(n, mostNew)
 		for i := range n { // evenly since the last fetch
-			found = append(found, learner.Item{Published: last.Add(now.Sub(last) * time.Duration(2*i+1) / time.Duration(2*n))})
+			after := now.Sub(last) * time.Duration(2*i+1) / time.Duration(2*n)
+			found = append(found, learner.Item{Published: last.Add(after)})
 		}
 	}
 	return found, nil
@@ -225,7 +230,9 @@ func (l *Learned) follow(now time.Time) {
 
 // put schedules a URL or completes it, after the learner has taken up what a fetch found.
 // A mistake is one in what the client says of the fetch: it counts as failed.
-func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem) (due int64, commit *store.Commit, mistake, err error) {
+func (l *Learned) put(
+	ms int64, id schedule.ID, item *pb.KnownURLItem,
+) (due int64, commit *store.Commit, mistake, err error) {
 	info := item.GetInfo()
 	due = seconds(item.GetRefetchableFromDate())
 	c := l.crawls[id.Crawl]
@@ -254,7 +261,9 @@ func (l *Learned) put(ms int64, id schedule.ID, item *pb.KnownURLItem) (due int6
 // take takes up what the client says of a fetch, and returns when the URL is due in the
 // schedule, and whether it is a learned one. It takes what it reads out of the metadata:
 // the items are those of this fetch.
-func (c *learnedCrawl) take(now time.Time, name string, info *pb.URLInfo, due int64) (at int64, known bool, mistake error) {
+func (c *learnedCrawl) take(
+	now time.Time, name string, info *pb.URLInfo, due int64,
+) (at int64, known bool, mistake error) {
 	said := map[string][]string{}
 	for key, values := range info.GetMetadata() {
 		if strings.HasPrefix(key, metaOurs) {
@@ -432,7 +441,9 @@ func (l *Learned) Summaries(most int) (all []Summary) {
 			s.Beliefs = append(s.Beliefs, Belief{idOf(crawl, name).URL, b})
 		}
 		if most > 0 {
-			slices.SortFunc(s.Beliefs, func(a, b Belief) int { return cmp.Or(cmp.Compare(b.Items, a.Items), cmp.Compare(a.URL, b.URL)) })
+			slices.SortFunc(s.Beliefs, func(a, b Belief) int {
+				return cmp.Or(cmp.Compare(b.Items, a.Items), cmp.Compare(a.URL, b.URL))
+			})
 			s.Beliefs = s.Beliefs[:min(most, len(s.Beliefs))]
 		}
 		all = append(all, s)

@@ -83,7 +83,8 @@ func TestLearned(t *testing.T) {
 	if sum := n[0] + n[1] + n[2]; sum > 103 || n[0] < 2*n[1] || n[1] < 2*n[2] || n[2] < 2 {
 		t.Fatalf("%d fetches in 100 hours of at most 1", n)
 	}
-	why := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h0/", CrawlID: "L"})).GetKnown().Info.Metadata[metaWhy]
+	status := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h0/", CrawlID: "L"}))
+	why := status.GetKnown().Info.Metadata[metaWhy]
 	var rate float64
 	if fmt.Sscanf(strings.Join(why.GetValues(), "\n"), "items per hour %g", &rate); rate < 1 || rate > 4 {
 		t.Fatalf("2 items per hour are thought to be %v", why)
@@ -143,7 +144,8 @@ func TestItems(t *testing.T) {
 	}
 	now := time.Unix(start, 0)
 	found, err := items(map[string][]string{metaNew: {"2"}}, now.Add(-4*time.Hour), now)
-	if err != nil || len(found) != 2 || now.Sub(found[0].Published) != 3*time.Hour || now.Sub(found[1].Published) != time.Hour {
+	if err != nil || len(found) != 2 ||
+		now.Sub(found[0].Published) != 3*time.Hour || now.Sub(found[1].Published) != time.Hour {
 		t.Fatal(found, err)
 	}
 }
@@ -195,7 +197,8 @@ func TestMistakes(t *testing.T) {
 				}
 				s.want(s.put(item), url+" OK")
 				status := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url, CrawlID: "L"})).GetKnown()
-				if why := fmt.Sprint(status.Info.Metadata[metaWhy]); status.RefetchableFromDate == 0 || !strings.Contains(why, "allowed") {
+				why := fmt.Sprint(status.Info.Metadata[metaWhy])
+				if status.RefetchableFromDate == 0 || !strings.Contains(why, "allowed") {
 					t.Errorf("%s: due at %d, %s", url, status.RefetchableFromDate, why)
 				}
 			}
@@ -333,7 +336,8 @@ func TestOtherVersion(t *testing.T) {
 			}
 			s.play(gaps, 200)
 			rate := func(i int) float64 {
-				b := must(s.server.opt.Learned.crawls["L"].crawler.Belief(sourceName(schedule.ID{Key: fmt.Sprint("h", i), URL: fmt.Sprintf("http://h%d/", i)})))
+				id := schedule.ID{Key: fmt.Sprint("h", i), URL: fmt.Sprintf("http://h%d/", i)}
+				b := must(s.server.opt.Learned.crawls["L"].crawler.Belief(sourceName(id)))
 				return b.Items
 			}
 			before := []float64{rate(0), rate(1)}
@@ -551,6 +555,8 @@ func (f *fetcher) print(feeds map[string][]int64, from int64) {
 	slices.Sort(minutes)
 	found, _ := slices.BinarySearch(minutes, math.Inf(1))
 	soon, _ := slices.BinarySearch(minutes, day/60+1e-9)
-	fmt.Printf("%d days, %-9s %d feeds, %d fetches, %d empty; %d items: median %.0f min, 90 %% %.0f min, %d after a day, %d missed\n",
-		(weekEnd-from)/day, f.rule, len(feeds), since(f.fetches), since(f.empty), len(minutes), minutes[len(minutes)/2], minutes[len(minutes)*9/10], found-soon, len(minutes)-found)
+	fmt.Printf("%d days, %-9s %d feeds, %d fetches, %d empty; "+
+		"%d items: median %.0f min, 90 %% %.0f min, %d after a day, %d missed\n",
+		(weekEnd-from)/day, f.rule, len(feeds), since(f.fetches), since(f.empty),
+		len(minutes), minutes[len(minutes)/2], minutes[len(minutes)*9/10], found-soon, len(minutes)-found)
 }

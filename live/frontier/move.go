@@ -78,7 +78,9 @@ func Import(r io.Reader, s *store.Store, now int64) (n int, err error) {
 		}
 		id, ok := identify(info)
 		if !ok {
-			return n, fmt.Errorf("line %d: URL %q has the key %q; allowed is a URL with a host, or a key of 1 to %d bytes", line, id.URL, id.Key, longestKey)
+			return n, fmt.Errorf("line %d: URL %q has the key %q; "+
+				"allowed is a URL with a host, or a key of 1 to %d bytes",
+				line, id.URL, id.Key, longestKey)
 		}
 		created := now
 		if item.GetCreationDate() > 0 {

@@ -42,13 +42,19 @@ type metrics struct {
 
 func newMetrics(s *Server) *metrics {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), totals{s})
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		totals{s},
+	)
 	register := promauto.With(registry)
 	counter := func(name, help string) prometheus.Counter {
 		return register.NewCounter(prometheus.CounterOpts{Name: "frontier_" + name, Help: help})
 	}
 	buckets := func(name, help string, from float64) prometheus.HistogramOpts {
-		return prometheus.HistogramOpts{Name: "frontier_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(from, 4, 10)}
+		return prometheus.HistogramOpts{
+			Name: "frontier_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(from, 4, 10),
+		}
 	}
 	return &metrics{
 		registry: registry,
@@ -62,12 +68,17 @@ func newMetrics(s *Server) *metrics {
 		puts:      counter("putURLs_calls_total", "Calls of PutURLs and PutDiscovered."),
 		gets:      counter("getURLs_calls_total", "Calls of GetURLs."),
 		getting:   register.NewHistogram(buckets("getURLs_latency_seconds", "Duration of a GetURLs.", .0005)),
-		putting:   register.NewHistogram(buckets("putURLs_latency_seconds", "Time from when an item of a put came until its answer was sent.", .0005)),
-		calls:     register.NewHistogramVec(buckets("call_seconds", "Duration of other calls.", .0005), []string{"call"}),
-		behind:    register.NewHistogram(buckets("behind_seconds", "Time between the due time of a URL and when it was handed out.", 1)),
-		syncs:     register.NewHistogram(buckets("sync_seconds", "Duration of a write to disk that is waited for.", .0001)),
-		errors:    counter("errors_total", "Calls that the store refused."),
-		mistakes:  counter("learned_mistakes_total", "Fetches of learned URLs of which what the client said could not be read."),
+		putting: register.NewHistogram(buckets("putURLs_latency_seconds",
+			"Time from when an item of a put came until its answer was sent.", .0005)),
+		calls: register.NewHistogramVec(buckets("call_seconds", "Duration of other calls.", .0005),
+			[]string{"call"}),
+		behind: register.NewHistogram(buckets("behind_seconds",
+			"Time between the due time of a URL and when it was handed out.", 1)),
+		syncs: register.NewHistogram(buckets("sync_seconds",
+			"Duration of a write to disk that is waited for.", .0001)),
+		errors: counter("errors_total", "Calls that the store refused."),
+		mistakes: counter("learned_mistakes_total",
+			"Fetches of learned URLs of which what the client said could not be read."),
 	}
 }
 
@@ -83,16 +94,19 @@ func (s *Server) Interceptors() []grpc.ServerOption {
 			s.metrics.calls.WithLabelValues(name).Observe(time.Since(began).Seconds())
 		}
 	}
-	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			defer count(info.FullMethod, time.Now())
-			return handle(ctx, req)
-		}),
-		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-			defer count(info.FullMethod, time.Now())
-			return handle(srv, stream)
-		}),
+	unary := func(
+		ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+	) (any, error) {
+		defer count(info.FullMethod, time.Now())
+		return handle(ctx, req)
 	}
+	stream := func(
+		srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler,
+	) error {
+		defer count(info.FullMethod, time.Now())
+		return handle(srv, stream)
+	}
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary), grpc.ChainStreamInterceptor(stream)}
 }
 
 // totals reads the totals of each crawl when it is asked.
@@ -121,16 +135,20 @@ func (g totals) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, c := range g.s.crawls() {
 		tell(c.Name, "queues", float64(c.Queues), "Queues.")
-		tell(c.Name, "queues_due", float64(c.Ready), "Queues with a due URL that nothing keeps back but the number in process.")
-		tell(c.Name, "urls_scheduled", float64(c.Scheduled), "URLs with a time to be fetched, those in process included.")
+		tell(c.Name, "queues_due", float64(c.Ready),
+			"Queues with a due URL that nothing keeps back but the number in process.")
+		tell(c.Name, "urls_scheduled", float64(c.Scheduled),
+			"URLs with a time to be fetched, those in process included.")
 		tell(c.Name, "urls_in_process", float64(c.Held), "URLs that were handed out and not put back yet.")
 		tell(c.Name, "urls_completed", float64(c.Completed), "URLs that are not to be fetched again.")
 	}
 	for _, l := range g.s.opt.Learned.Summaries(0) {
-		tell(l.Crawl, "learned_price", l.Price, "What a fetch has to bring by the learner: items, weighted by their worth and age.")
+		tell(l.Crawl, "learned_price", l.Price,
+			"What a fetch has to bring by the learner: items, weighted by their worth and age.")
 		tell(l.Crawl, "learned_urls", float64(l.Sources), "URLs that are learned.")
 		tell(l.Crawl, "learned_asked_total", float64(l.Asked), "Fetches that the learner asked for since the start.")
-		tell(l.Crawl, "learned_fetches_total", float64(l.Fetched), "Fetches of learned URLs since the start of which the client told what they found.")
+		tell(l.Crawl, "learned_fetches_total", float64(l.Fetched),
+			"Fetches of learned URLs since the start of which the client told what they found.")
 		tell(l.Crawl, "learned_empty_total", float64(l.Empty), "Those of them that found nothing new.")
 	}
 }
@@ -192,7 +210,10 @@ func (s *Server) HTTP() http.Handler {
 			Crawls   []crawlTotals
 			Learned  []Summary
 			Errors   []failedCall
-		}{Now: s.opt.Now().UTC(), Inactive: s.inactive.Load(), Full: s.store.Full(), Crawls: s.crawls(), Learned: s.opt.Learned.Summaries(100)}
+		}{
+			Now: s.opt.Now().UTC(), Inactive: s.inactive.Load(), Full: s.store.Full(),
+			Crawls: s.crawls(), Learned: s.opt.Learned.Summaries(100),
+		}
 		s.failed.Lock()
 		data.Errors = append(data.Errors, s.failed.last...)
 		s.failed.Unlock()

@@ -21,7 +21,10 @@ func (s *service) metrics() string {
 // service, so that its dashboard shows this one, and that counts are right.
 func TestMetrics(t *testing.T) {
 	s := serve(t, LearnOptions{PerHour: 1})
-	s.put(discovered("http://h/1"), discovered("http://h/1"), discovered("http://h/2"), known("http://h/2", 0), known("http://h/3", 7))
+	s.put(
+		discovered("http://h/1"), discovered("http://h/1"),
+		discovered("http://h/2"), known("http://h/2", 0), known("http://h/3", 7),
+	)
 	s.put(discovered("http://i/"), discovered(""))
 	s.infos(&pb.GetParams{})
 	s.infos(&pb.GetParams{})
@@ -71,7 +74,8 @@ func TestMetrics(t *testing.T) {
 func TestManyCrawls(t *testing.T) {
 	s := serve(t)
 	for i := range 30_000 {
-		must(s.store.Put(schedule.ID{Crawl: fmt.Sprint("crawl ", i), Key: "h", URL: "http://h/"}, start*1000, start*1000, nil))
+		id := schedule.ID{Crawl: fmt.Sprint("crawl ", i), Key: "h", URL: "http://h/"}
+		must(s.store.Put(id, start*1000, start*1000, nil))
 	}
 	began := time.Now()
 	all := s.server.crawls()
@@ -80,7 +84,8 @@ func TestManyCrawls(t *testing.T) {
 		t.Errorf("%d crawls take %v, the first is %+v", len(all), took, all[0])
 	}
 	page, metrics := s.page(), s.metrics()
-	if n, m := strings.Count(page, "<td>crawl "), strings.Count(metrics, "frontier_queues_due{"); n != 30_000 || m != n {
+	n, m := strings.Count(page, "<td>crawl "), strings.Count(metrics, "frontier_queues_due{")
+	if n != 30_000 || m != n {
 		t.Errorf("the page has %d crawls, the metrics %d", n, m)
 	}
 }

@@ -179,7 +179,9 @@ type answer[Out any] struct {
 
 // converse answers what a stream brings, in order, with so many answers waiting for
 // the disk at most.
-func converse[In, Out any](s *Server, stream grpc.BidiStreamingServer[In, Out], ahead int, handle func(*In) answer[*Out]) error {
+func converse[In, Out any](
+	s *Server, stream grpc.BidiStreamingServer[In, Out], ahead int, handle func(*In) answer[*Out],
+) error {
 	s.metrics.puts.Inc()
 	answers := make(chan answer[*Out], ahead)
 	var failed error
@@ -296,7 +298,9 @@ func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Comm
 }
 
 // put counts what is answered to a URL: the status, or FAIL if there is an error.
-func (s *Server) put(status pb.AckMessage_Status, commit *store.Commit, err error) (pb.AckMessage_Status, *store.Commit) {
+func (s *Server) put(
+	status pb.AckMessage_Status, commit *store.Commit, err error,
+) (pb.AckMessage_Status, *store.Commit) {
 	if s.failure(err) != nil {
 		status = pb.AckMessage_FAIL
 	}

@@ -296,7 +296,10 @@ func (s *Schedule) Ensure(crawlName, key string, kept *Limits) (q *Queue, create
 	if q := c.queues[key]; q != nil {
 		return q, false
 	}
-	q = &Queue{Limits: Limits{Delay: -1}, Key: key, crawl: c, urls: map[string]*URL{}, due: indexed[*URL]{order: &byDue}}
+	q = &Queue{
+		Limits: Limits{Delay: -1}, Key: key, crawl: c,
+		urls: map[string]*URL{}, due: indexed[*URL]{order: &byDue},
+	}
 	if kept != nil {
 		q.Limits = *kept
 	}

@@ -103,7 +103,8 @@ func TestDamage(t *testing.T) {
 			}
 			s, err := Open(dir, nil)
 			if !tt.opens {
-				if err == nil || !strings.Contains(err.Error(), "What can be done") || strings.Contains(err.Error(), "\n") {
+				if err == nil || !strings.Contains(err.Error(), "What can be done") ||
+					strings.Contains(err.Error(), "\n") {
 					t.Errorf("the error is %v", err)
 				}
 				if err == nil {
@@ -118,7 +119,10 @@ func TestDamage(t *testing.T) {
 			var found int
 			s.View(0, func(sched *schedule.Schedule) { found = len(sched.Crawls()) })
 			said := fmt.Sprint(s.Lost())
-			want := []string{fmt.Sprintf("%d URLs in %d crawls; ", n, n), fmt.Sprintf("with %d URLs in %d crawls.", found, found)}
+			want := []string{
+				fmt.Sprintf("%d URLs in %d crawls; ", n, n),
+				fmt.Sprintf("with %d URLs in %d crawls.", found, found),
+			}
 			switch {
 			case (s.Lost() != nil) != tt.lost || tt.lost != (found < n):
 				t.Errorf("%d of %d crawls are found: %s", found, n, said)

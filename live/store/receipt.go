@@ -53,7 +53,8 @@ func readReceipt(f vfs.File) (r receipt) {
 
 // openReceipt finds out whether all that was acknowledged is there.
 func (s *Store) openReceipt() (err error) {
-	if s.receipts, err = s.opt.FS.OpenReadWrite(filepath.Join(s.dir, receiptName), vfs.WriteCategoryUnspecified); err != nil {
+	s.receipts, err = s.opt.FS.OpenReadWrite(filepath.Join(s.dir, receiptName), vfs.WriteCategoryUnspecified)
+	if err != nil {
 		return err
 	}
 	value, err := s.get([]byte{kindCommits})
@@ -66,8 +67,9 @@ func (s *Store) openReceipt() (err error) {
 	found, told := s.receipt(), readReceipt(s.receipts)
 	if told.Commits > found.Commits {
 		s.lost = fmt.Errorf("store %s: acknowledged were %v; found are %v. What the last %d commits changed is lost: "+
-			"a file of the directory was cut, damaged or replaced. What can be done: end this program and restore the directory from a copy, "+
-			"or put again what is missing", s.dir, told, found, told.Commits-found.Commits)
+			"a file of the directory was cut, damaged or replaced. What can be done: "+
+			"end this program and restore the directory from a copy, or put again what is missing",
+			s.dir, told, found, told.Commits-found.Commits)
 		s.opt.Log.Error(s.lost.Error())
 	}
 	return nil
@@ -90,12 +92,12 @@ func explain(dir string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process":
 		return fmt.Errorf("store %s: %w", dir, ErrInUse)
-	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) ||
-		errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EROFS) ||
+		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("store %s: %w", dir, err)
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Errorf("store %s: %s. A file of the directory is missing or damaged. What can be done: restore the directory from a copy; "+
-		"or move its last file *.log away, if that is the damaged one, which loses what it holds, and the next start says how much; "+
-		"or begin in another directory", dir, text)
+	return fmt.Errorf("store %s: %s. A file of the directory is missing or damaged. What can be done: "+
+		"restore the directory from a copy; or move its last file *.log away, if that is the damaged one, "+
+		"which loses what it holds, and the next start says how much; or begin in another directory", dir, text)
 }

@@ -339,7 +339,9 @@ func (s *Store) Put(id schedule.ID, due, created int64, data []byte, values ...V
 
 // PutLate is Put of what f returns. It calls f, which must not call the store, only if
 // that will be kept.
-func (s *Store) PutLate(id schedule.ID, created int64, f func() (due int64, data []byte), values ...Value) (*Commit, error) {
+func (s *Store) PutLate(
+	id schedule.ID, created int64, f func() (due int64, data []byte), values ...Value,
+) (*Commit, error) {
 	if err := s.lockForWrite(); err != nil {
 		return nil, err
 	}

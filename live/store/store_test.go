@@ -58,7 +58,8 @@ func TestCrashKeepsOrderOfCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		again.Close()
-		if n := len(known); n < acked || n > 0 && slices.Max(slices.Collect(maps.Keys(known))) != fmt.Sprintf("%03d", n-1) {
+		n := len(known)
+		if n < acked || n > 0 && slices.Max(slices.Collect(maps.Keys(known))) != fmt.Sprintf("%03d", n-1) {
 			t.Fatalf("after %d calls, %d waited for: %d are kept, not the first ones", i+1, acked, n)
 		}
 	}
@@ -217,7 +218,9 @@ func (m *model) take(r schedule.Request) (got []string) {
 		if len(due) == 0 {
 			continue
 		}
-		slices.SortFunc(due, func(a, b *modelURL) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.URL, b.URL)) })
+		slices.SortFunc(due, func(a, b *modelURL) int {
+			return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.URL, b.URL))
+		})
 		if r.PerQueue > 0 {
 			due = due[:min(len(due), r.PerQueue-n.Held)]
 		}
@@ -248,7 +251,9 @@ func (m *model) all() (all []string) {
 }
 
 // names that are prefixes of each other, or could be mistaken for lengths or ends.
-var hostile = []string{"a", "ab", "_", "a_b", "/", "\x00", "\x01a", "\xff", "\xff\xff", strings.Repeat("k", 255), "[::1]"}
+var hostile = []string{
+	"a", "ab", "_", "a_b", "/", "\x00", "\x01a", "\xff", "\xff\xff", strings.Repeat("k", 255), "[::1]",
+}
 
 // TestClock: whatever the clock is set to, while it runs or while nothing runs, what was
 // discovered is handed out at once, a hold lasts for as long as it was to, and so does a
@@ -374,7 +379,9 @@ func walk(t *testing.T, seed uint64) {
 				m.put(id, now, now, "new")
 			}
 		case call < 17:
-			r := schedule.Request{Now: now, Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span(), Enough: rng.IntN(4)}
+			r := schedule.Request{
+				Now: now, Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span(), Enough: rng.IntN(4),
+			}
 			if rng.IntN(2) == 0 {
 				r.Crawl = id.Crawl
 				if rng.IntN(2) == 0 {
