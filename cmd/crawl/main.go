@@ -2,6 +2,7 @@
 // page.
 //
 //	go run ./cmd/crawl -opml feeds.opml -per-hour 60 -contact me@example.org
+//	go run ./cmd/crawl -miniflux https://reader.example -token-file FILE -per-hour 60
 //	go run ./cmd/crawl -opml feeds.opml -dry
 //	go run ./cmd/crawl -opml feeds.opml -export log.csv.gz
 //	go run ./cmd/crawl -export log.csv.gz -from 127.0.0.1:7080
@@ -38,14 +39,18 @@ Crawls the feeds of an OPML file, learns when each is worth a look, and shows it
 page, where readers find what was found as a feed (/items.json, /items.atom) and the list
 (/opml). The file may be edited while it runs. Ctrl-C ends it; the next start goes on.
 
-  crawl -opml feeds.opml -contact you@example.org [flags]`)
+  crawl -opml feeds.opml -contact you@example.org [flags]
+  crawl -miniflux https://reader.example -token-file FILE [flags]`)
 	o := crawl.Options{Now: time.Now, Uptime: clock.Now, Log: slog.New(slog.NewTextHandler(stderr, nil))}
-	var contact, worth, page, hookSecret, export, from, recording string
+	var contact, worth, page, hookSecret, export, from, recording, miniflux, token string
 	var dry, once bool
 	f.TextVar(&o.Objective, "objective", env.Delay,
 		"`aim` of the looks: delay is the mean time until an item is found; others are interest:HALF-LIFE "+
 			"such as interest:2h, delay:K with the Kth power of the time, and deadline:TIME such as deadline:24h")
 	f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
+	f.StringVar(&miniflux, "miniflux", "",
+		"`address` of a Miniflux that fetches its own feeds, in place of -opml, when it is asked to")
+	f.StringVar(&token, "token-file", "", "`file` of the token of an API key of Miniflux")
 	f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
 	f.StringVar(&contact, "contact", "",
 		"`address` of mail or of a page that is sent to servers, so that people can complain")
@@ -81,9 +86,17 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		return cli.Usagef("-from is given with -export")
 	case from != "":
 		return exportFrom(ctx, from, export, stdout)
-	case o.OPML == "":
-		return cli.Usagef("-opml is missing; needed is the file of the feeds")
-	case asks && !strings.ContainsAny(contact, "@/"):
+	case o.OPML == "" && miniflux == "":
+		return cli.Usagef("-opml is missing; needed is the file of the feeds, or -miniflux")
+	case o.OPML != "" && miniflux != "":
+		return cli.Usagef("-opml and -miniflux are two lists of feeds; give one")
+	case miniflux != "" && !isAddress(miniflux):
+		return cli.Usagef("-miniflux is %q; allowed is an address with http or https", miniflux)
+	case (miniflux == "") != (token == ""):
+		return cli.Usagef("-miniflux and -token-file are given together")
+	case miniflux != "" && o.PublicURL != "":
+		return cli.Usagef("-public-url is for feeds that are fetched here, and not by -miniflux")
+	case asks && miniflux == "" && !strings.ContainsAny(contact, "@/"):
 		return cli.Usagef("-contact is %q; needed is an address of mail, or of a page, at which you can be reached",
 			contact)
 	case !(o.PerHour >= .001 && o.PerHour <= 1e6):
@@ -113,6 +126,13 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		if o.HookSecret, err = readSecret(hookSecret); err != nil {
 			return err
 		}
+	}
+	if miniflux != "" {
+		secret, err := readSecret(token)
+		if err != nil {
+			return err
+		}
+		o.Reader = crawl.NewMiniflux(miniflux, string(secret))
 	}
 	o.Agent = "ephemera/1.0 (feed crawler; " + contact + ")"
 	if _, err := os.Stat(o.Dir); dry && errors.Is(err, os.ErrNotExist) {

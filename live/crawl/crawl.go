@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +27,7 @@ import (
 // Options are the settings of a [Crawler].
 type Options struct {
 	OPML    string  // file of the feeds
+	Reader  Reader  // that fetches its own feeds, in place of those of OPML; nil for this program
 	Dir     string  // of the state
 	Agent   string  // User-Agent, with a contact
 	PerHour float64 // requests for feeds
@@ -66,6 +65,7 @@ type Crawler struct {
 	opt     Options
 	store   *store.Store
 	fetcher *feed.Fetcher
+	reader  Reader
 	running sync.WaitGroup
 
 	mu       sync.Mutex
@@ -76,7 +76,9 @@ type Crawler struct {
 	blocked  map[string]block   // hosts that asked to be left alone
 	river    []drop             // the items that are kept, the last found last
 	hook     *hook
-	list     []byte    // the OPML file, as it was read
+	list     []Outline // of the feeds, as it was read last
+	away     *Away     // why the reader does not answer; nil if it does
+	again    time.Time // when it is asked next, while it does not
 	listErr  error     // of the last reading
 	left     []error   // outlines of list that name no feed
 	listed   time.Time // when that was
@@ -108,6 +110,9 @@ func Open(o Options) (c *Crawler, err error) {
 	c.fetcher = &feed.Fetcher{
 		Agent: o.Agent, Timeout: 30 * time.Second, MaxBytes: maxBytes, Memory: c, Now: o.Now, Dial: dialer.DialContext,
 		DialHub: (&net.Dialer{Control: feed.Public}).DialContext,
+	}
+	if c.reader = o.Reader; c.reader == nil {
+		c.reader = &own{path: o.OPML, fetcher: c.fetcher}
 	}
 	if err := c.load(); err != nil {
 		c.store.Close()
@@ -150,7 +155,7 @@ func (c *Crawler) free(r *record, from time.Time) (at time.Time, why string) {
 	return at, why
 }
 
-// enlist takes up the feeds of the OPML file.
+// enlist takes up the feeds of the list.
 func (c *Crawler) enlist(outlines []Outline) error {
 	for _, r := range c.feeds {
 		r.listed = false
@@ -209,29 +214,31 @@ func (c *Crawler) enroll() (err error) {
 	return err
 }
 
-// reread reads the OPML file again if it was changed. One that cannot be read
-// changes nothing.
+// reread reads the list of feeds again. One that cannot be read changes nothing. The lock is
+// given up while the reader answers.
 func (c *Crawler) reread(now time.Time) (err error) {
 	if now.Sub(c.listed) < rereading {
 		return nil
 	}
 	c.listed = now
 	defer func() { c.listErr = err }()
-	text, err := os.ReadFile(c.opt.OPML)
-	if err != nil || c.list != nil && bytes.Equal(text, c.list) {
+	c.mu.Unlock()
+	outlines, left, err := c.reader.Feeds()
+	c.mu.Lock()
+	if err != nil {
 		return err
 	}
-	outlines, left, err := ParseOPML(text)
-	if err == nil {
-		err = c.enlist(outlines)
+	same := slices.EqualFunc(left, c.left, func(a, b error) bool { return a.Error() == b.Error() })
+	if c.list != nil && same && slices.EqualFunc(outlines, c.list, Outline.equal) {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.opt.OPML, err)
+	if err := c.enlist(outlines); err != nil {
+		return err
 	}
 	for _, err := range left {
 		c.opt.Log.Warn("an outline is left out", "file", c.opt.OPML, "error", err)
 	}
-	c.list, c.left = text, left
+	c.list, c.left = outlines, left
 	return nil
 }
 
@@ -239,9 +246,13 @@ func (c *Crawler) reread(now time.Time) (err error) {
 func (c *Crawler) Tick() (begun int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.clock()
-	if err := c.reread(now); err != nil {
+	if err := c.reread(c.clock()); err != nil {
 		c.opt.Log.Error("the list of feeds stays as it was", "error", err)
+	}
+	now := c.clock()
+	if left := c.again.Sub(now); c.away != nil && 0 < left && left <= rereading {
+		// It is longer after the clock was set back.
+		return 0, nil
 	}
 	room := min(workers-c.underWay, c.allowance(now))
 	if room <= 0 {
@@ -279,7 +290,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 		r.held = true
 		place := r.Place
 		c.running.Go(func() {
-			res := c.fetcher.Fetch(place)
+			res := c.reader.Refresh(place)
 			if err := c.take(r, &res); err != nil {
 				c.opt.Log.Error("an answer was not kept", "feed", r.Address(), "error", err)
 			}
@@ -331,6 +342,11 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 	now := c.clock()
 	c.underWay--
 	r.held = false
+	if away := (*Away)(nil); errors.As(res.Err, &away) {
+		defer c.mu.Unlock()
+		return c.absent(r, away, now)
+	}
+	c.away = nil
 	before := *r
 	r.Tried, r.NotBefore, r.Why, r.Error, r.Capped = now, now.Add(c.opt.Shortest), "", "", ""
 	if res.Err != nil {
@@ -353,7 +369,7 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		r.Title = cmp.Or(res.Feed.Title, r.Title)
 		known := !r.Last.IsZero() || !r.Imported.IsZero()
 		e.Items = r.news(res.Feed.Items, now)
-		e.Truncated = known && len(e.Items) > 0 && len(e.Items) == len(res.Feed.Items)
+		e.Truncated = known && !res.Feed.Whole && len(e.Items) > 0 && len(e.Items) == len(res.Feed.Items)
 		r.hub(res.Feed)
 		fallthrough
 	case feed.Unchanged:
@@ -384,6 +400,19 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		c.subscribe(r.Address(), hub)
 	}
 	return err
+}
+
+// absent takes up that the reader does not answer: nothing is known of the feed, and the reader
+// is asked again later.
+func (c *Crawler) absent(r *record, away *Away, now time.Time) error {
+	if c.away == nil {
+		c.opt.Log.Error("no request is made", "error", away)
+	}
+	c.away, c.again = away, now.Add(rereading)
+	if _, err := c.keep(r, nil); err != nil || !c.learner.Has(r.ID.URL) {
+		return err
+	}
+	return c.learner.Update(learner.Crawl{Source: r.ID.URL, At: now, Outcome: learner.Failed, NotBefore: c.again})
 }
 
 // wait has a feed not be asked for before a time.

@@ -1,6 +1,7 @@
 // Package crawl crawls feeds, and learns when each is worth a look.
 //
-//  1. The list of feeds is an OPML file, which may be edited while it runs (opml.go).
+//  1. The list of feeds is an OPML file, which may be edited while it runs (opml.go), or that
+//     of a reader (reader.go), which then fetches them itself (miniflux.go).
 //  2. At each [Crawler.Tick] the learner names feeds that are worth a look; the
 //     schedule of live/store hands them out, one of a host at a time; live/feed
 //     fetches them (crawl.go).

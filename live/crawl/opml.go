@@ -24,6 +24,10 @@ type Outline struct {
 	Categories []string // paths of the folders that it is in, such as News/Local
 }
 
+func (o Outline) equal(p Outline) bool {
+	return o.URL == p.URL && o.Title == p.Title && o.Worth == p.Worth && slices.Equal(o.Categories, p.Categories)
+}
+
 // ParseOPML reads the feeds of an OPML file, in whatever folders they are. A feed that is
 // named twice counts once. What names no feed is left out, each with an error that says
 // where it stands.

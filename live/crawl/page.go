@@ -206,6 +206,14 @@ func (v *view) Hook() *hookView {
 // Waiting returns how many items are still to be posted.
 func (v *view) Waiting() int { return len(v.hook.waiting) }
 
+// Away returns why the reader does not answer, or nothing.
+func (v *view) Away() string {
+	if v.away == nil {
+		return ""
+	}
+	return v.away.Error()
+}
+
 // Latest returns the items that were found last, but for those of first looks at feeds.
 func (v *view) Latest() ([]*item, error) {
 	items, _, err := v.find(nil, shownItems, func(d *drop) bool { return !d.first })

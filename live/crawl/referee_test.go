@@ -413,6 +413,7 @@ type life struct {
 	Ahead             time.Duration // of the crawler's clock
 	Boot              string        // of the machine; without one nothing tells steps of the clock from time that passes
 	Fault             string        // in the table of faults
+	Miniflux, Token   string        // of the reader that fetches the feeds, which Server serves; empty for this program
 	disk              vfs.FS        // of the state; nil for that of the machine
 }
 
@@ -493,6 +494,9 @@ func (l life) open(onDisk io.Writer) *sim {
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
 		Now:    func() time.Time { return s.now.Add(s.Ahead) },
 		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(s.now.UnixNano())} }, Log: slog.New(slog.DiscardHandler), disk: l.disk,
+	}
+	if l.Miniflux != "" {
+		o.Reader = &paced{NewMiniflux(l.Miniflux, l.Token), s}
 	}
 	if n.fault.options != nil {
 		n.fault.options(&o)

@@ -159,7 +159,10 @@ func (c *Crawler) load() error {
 	if err := errors.Join(c.loadItems(), c.loadHook()); err != nil {
 		return err
 	}
-	if err := c.reread(c.latest); err != nil {
+	c.mu.Lock()
+	err = c.reread(c.latest)
+	c.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	if err := c.replay(); err != nil {

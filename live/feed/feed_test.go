@@ -528,7 +528,7 @@ func TestPartsAsWhole(t *testing.T) {
 				}
 			}
 		}
-		if got.Title != short(whole.Title) || !slices.Equal(got.Items, want.items) {
+		if got.Title != Line(whole.Title) || !slices.Equal(got.Items, want.items) {
 			t.Errorf("%s: %+v, as a whole %q %+v", path, got, whole.Title, want.items)
 		}
 		return nil

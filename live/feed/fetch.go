@@ -56,6 +56,7 @@ type Place struct {
 	Final        string `json:"final"` // that sent the validators, after all redirects
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"last_modified,omitempty"`
+	After        int64  `json:"after,omitempty"` // last entry that is known, where another reader fetches it
 
 	MaxAge time.Duration `json:"max_age,omitempty"` // of the last answer that said one; a 304 need not repeat it
 }

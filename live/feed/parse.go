@@ -33,6 +33,7 @@ type Feed struct {
 	Hub   string // WebSub hub that tells what is new; empty without
 	Topic string // what the hub calls the feed
 	Items []Item // in the order of the feed
+	Whole bool   // nothing that is new is missing among the items, although each of them may be new
 }
 
 // Item is an item of a feed.
@@ -86,7 +87,7 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	if err != nil {
 		return nil, failf("it is malformed: %.100v", err)
 	}
-	f = &Feed{Title: short(parsed.Title), Topic: at.String(), Items: shown.take()}
+	f = &Feed{Title: Line(parsed.Title), Topic: at.String(), Items: shown.take()}
 	for i, it := range f.Items {
 		if shown.also[it.Also] > 1 { // several of one title and date are not the same
 			f.Items[i].Also = 0
@@ -113,7 +114,7 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 // that of another look with the same title and date, wherever its link leads by then.
 func newItem(it *gofeed.Item, at *url.URL) Item {
 	name := cmp.Or(untracked(cmp.Or(it.GUID, it.Link)), it.Title+"\x00"+it.Published+"\x00"+it.Description)
-	item := Item{ID: hash(name), Title: short(it.Title), Summary: summary(cmp.Or(it.Description, it.Content))}
+	item := Item{ID: hash(name), Title: Line(it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
 	if to, err := at.Parse(it.Link); err == nil && len(it.Link) <= maxLink {
 		item.Link = to.String()
 	}
@@ -205,8 +206,8 @@ func (f *Feed) link(at *url.URL, rel, href string) {
 
 var linkHeader = regexp.MustCompile(`<([^>]*)>[^,]*?;\s*rel="?(hub|self)\b`)
 
-// short returns the beginning of a title, in one line.
-func short(s string) string {
+// Line returns the beginning of a title, in one line.
+func Line(s string) string {
 	r := []rune(strings.Join(strings.Fields(s), " "))
 	return string(r[:min(len(r), maxText)])
 }

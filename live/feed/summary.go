@@ -8,8 +8,8 @@ import (
 
 const maxSummary = 500 // characters
 
-// summary returns the beginning of what is written as HTML, as text in one line.
-func summary(markup string) string {
+// Summary returns the beginning of what is written as HTML, as text in one line.
+func Summary(markup string) string {
 	var words strings.Builder
 	z := html.NewTokenizer(strings.NewReader(markup))
 	hidden := "" // name of the element whose text nobody sees

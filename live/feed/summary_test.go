@@ -16,11 +16,11 @@ func TestSummary(t *testing.T) {
 		{"<p>never ended", "never ended"},
 		{long, long[:len("wörter ")*71] + "wö…"},
 	} {
-		if got := summary(tt.markup); got != tt.want {
+		if got := Summary(tt.markup); got != tt.want {
 			t.Errorf("%.50q: %q, want %q", tt.markup, got, tt.want)
 		}
 	}
-	if n := len([]rune(summary(long))); n > maxSummary {
+	if n := len([]rune(Summary(long))); n > maxSummary {
 		t.Errorf("%d characters", n)
 	}
 	for _, tt := range []struct{ format, text string }{

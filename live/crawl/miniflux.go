@@ -1,0 +1,220 @@
+package crawl
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"ephemera/live/feed"
+)
+
+// Miniflux is a reader, Miniflux 2 (https://miniflux.app/docs/api.html): it fetches its feeds
+// with its own validators and filters when it is asked to refresh one.
+type Miniflux struct {
+	url, token string
+	client     http.Client
+
+	mu  sync.Mutex
+	ids map[string]int64 // of feeds, by address
+}
+
+var _ Reader = (*Miniflux)(nil)
+
+const (
+	minifluxTimeout = 2 * time.Minute // in which it fetches a feed, and perhaps pages of new entries
+	firstEntries    = 100             // of a feed that are read at first
+	pageEntries     = 1000            // at once, the most that it gives
+)
+
+// NewMiniflux returns the Miniflux at an address, for the user of a token.
+func NewMiniflux(address, token string) *Miniflux {
+	return &Miniflux{url: strings.TrimSuffix(address, "/"), token: token, client: http.Client{Timeout: minifluxTimeout}}
+}
+
+// minifluxFeed is what is read of a feed.
+type minifluxFeed struct {
+	ID           int64     `json:"id"`
+	URL          string    `json:"feed_url"`
+	Title        string    `json:"title"`
+	CheckedAt    time.Time `json:"checked_at"`
+	NextCheckAt  time.Time `json:"next_check_at"`
+	ETag         string    `json:"etag_header"`
+	LastModified string    `json:"last_modified_header"`
+	Error        string    `json:"parsing_error_message"`
+	Errors       int       `json:"parsing_error_count"`
+	Disabled     bool      `json:"disabled"`
+	Category     struct {
+		Title string `json:"title"`
+	} `json:"category"`
+}
+
+// minifluxEntry is what is read of an entry.
+type minifluxEntry struct {
+	ID        int64     `json:"id"`
+	Title     string    `json:"title"`
+	URL       string    `json:"url"`
+	Content   string    `json:"content"`
+	Published time.Time `json:"published_at"`
+}
+
+// refused is an answer that is no success.
+type refused struct {
+	status int
+	text   string
+}
+
+func (e *refused) Error() string { return e.text }
+
+// call asks, and reads the answer into a value unless that is nil.
+func (m *Miniflux) call(method, path string, into any) error {
+	r, err := http.NewRequest(method, m.url+path, nil)
+	if err != nil {
+		return &Away{err}
+	}
+	r.Header.Set("X-Auth-Token", m.token)
+	res, err := m.client.Do(r)
+	var in *url.Error
+	if errors.As(err, &in) {
+		err = in.Err
+	}
+	if err != nil {
+		return &Away{fmt.Errorf("Miniflux at %s does not answer: %w", shown(m.url), err)}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	switch {
+	case err != nil:
+		return &Away{fmt.Errorf("Miniflux at %s broke off: %w", shown(m.url), err)}
+	case res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusInternalServerError:
+		var says struct {
+			Text string `json:"error_message"`
+		}
+		if json.Unmarshal(body, &says) == nil && says.Text != "" { // it is Miniflux that answers
+			return &refused{res.StatusCode, says.Text}
+		}
+		return &Away{fmt.Errorf("Miniflux at %s answers %s", shown(m.url), res.Status)}
+	case res.StatusCode == http.StatusUnauthorized:
+		return &Away{fmt.Errorf("Miniflux at %s refuses the token; needed is that of an API key of its settings", shown(m.url))}
+	case res.StatusCode/100 != 2:
+		return &Away{fmt.Errorf("Miniflux at %s answers %s", shown(m.url), res.Status)}
+	case into == nil:
+		return nil
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return &Away{fmt.Errorf("%s is not Miniflux: %w", shown(m.url), err)}
+	}
+	return nil
+}
+
+// Feeds implements [Reader]. Those that are disabled there are no feeds.
+func (m *Miniflux) Feeds() (feeds []Outline, left []error, err error) {
+	var all []minifluxFeed
+	if err := m.call(http.MethodGet, "/v1/feeds", &all); err != nil {
+		return nil, nil, err
+	}
+	slices.SortFunc(all, func(a, b minifluxFeed) int { return cmp.Compare(a.ID, b.ID) })
+	ids := map[string]int64{}
+	for _, f := range all {
+		if f.Disabled {
+			continue
+		}
+		ids[f.URL] = f.ID
+		o := Outline{URL: f.URL, Title: f.Title, Worth: 1}
+		if f.Category.Title != "" {
+			o.Categories = []string{f.Category.Title}
+		}
+		feeds = append(feeds, o)
+	}
+	m.mu.Lock()
+	m.ids = ids
+	m.mu.Unlock()
+	return feeds, nil, nil
+}
+
+// Refresh implements [Reader].
+func (m *Miniflux) Refresh(p feed.Place) feed.Result {
+	out := feed.Result{Outcome: feed.Failed, Place: p}
+	m.mu.Lock()
+	id, is := m.ids[p.URL]
+	m.mu.Unlock()
+	if !is {
+		out.Err = errors.New("it is not in Miniflux any more")
+		return out
+	}
+	path := "/v1/feeds/" + strconv.FormatInt(id, 10)
+	// A feed that fails is answered as an error of the server.
+	failure := m.call(http.MethodPut, path+"/refresh", nil)
+	var status *refused
+	if failure != nil && (!errors.As(failure, &status) || status.status == http.StatusNotFound) {
+		out.Err = failure
+		return out
+	}
+	var f minifluxFeed
+	if out.Err = m.call(http.MethodGet, path, &f); out.Err != nil {
+		return out
+	}
+	// The time to the next check is the longest of what Miniflux waits at least and of what the
+	// publisher asks for, both by its clock.
+	out.Fresh = max(0, f.NextCheckAt.Sub(f.CheckedAt))
+	if f.Errors > 0 && f.Error != "" {
+		failure = errors.New(f.Error)
+	}
+	if failure != nil {
+		out.Err = failure
+		return out
+	}
+	entries, err := m.entries(path, p.After)
+	if err != nil {
+		out.Err = err
+		return out
+	}
+	found := &feed.Feed{Title: f.Title, Whole: true}
+	for _, e := range entries {
+		item := feed.Item{ID: uint64(e.ID), Title: feed.Line(e.Title), Link: e.URL, Summary: feed.Summary(e.Content), Published: e.Published.UTC()}
+		if !e.Published.Before(f.CheckedAt) {
+			item.Published = time.Time{} // it has none, and was given that of the check
+		}
+		found.Items = append(found.Items, item)
+		out.Place.After = max(out.Place.After, e.ID)
+	}
+	out.Place.Final, out.Place.ETag, out.Place.LastModified = p.URL, f.ETag, f.LastModified
+	out.Outcome = feed.Unchanged
+	if len(found.Items) > 0 || p.Final == "" {
+		out.Outcome, out.Feed = feed.Found, found
+	}
+	return out
+}
+
+// entries returns the entries of a feed after one of them, the last first; at first, the last
+// ones.
+func (m *Miniflux) entries(path string, after int64) (entries []minifluxEntry, err error) {
+	query := url.Values{"order": {"id"}, "direction": {"desc"}, "limit": {strconv.Itoa(firstEntries)}}
+	for {
+		if after > 0 {
+			query = url.Values{
+				"order": {"id"}, "direction": {"asc"}, "limit": {strconv.Itoa(pageEntries)}, "after_entry_id": {strconv.FormatInt(after, 10)},
+			}
+		}
+		var page struct {
+			Entries []minifluxEntry `json:"entries"`
+		}
+		if err := m.call(http.MethodGet, path+"/entries?"+query.Encode(), &page); err != nil {
+			return nil, err
+		}
+		entries = append(entries, page.Entries...)
+		if after == 0 || len(page.Entries) < pageEntries {
+			slices.SortFunc(entries, func(a, b minifluxEntry) int { return cmp.Compare(b.ID, a.ID) })
+			return entries, nil
+		}
+		after = page.Entries[len(page.Entries)-1].ID
+	}
+}
