@@ -68,8 +68,8 @@ func TestInstanceFileErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f.toml: needed are the key budget and at least one [[source]]"},
 
-		{without("name"), "f.toml: source 1 lacks a key; needed are name, rate, decay and interest"},
-		{without("interest"), "f.toml: source 1 lacks a key"},
+		{without("name"), "f.toml: source 1 lacks the key name; needed are name, rate, decay and interest"},
+		{without("interest"), "f.toml: source 1 lacks the key interest;"},
 		{with("law = 'gamma'"), `law is "gamma"; allowed are exponential, power, hump, delay, deadline and freshness`},
 		{with("shape = 2"), "shape is 2; it belongs to law power or delay, and the law is exponential"},
 		{with("law = 'power'\nshape = 1"), "shape is 1; allowed is a finite number above 1"},
@@ -96,7 +96,7 @@ func TestInstanceFileErrors(t *testing.T) {
 			`f.toml: sources 1 and 2 have the same name, "a"; each name is allowed once`},
 		{"budget = 1\n" + oneSource, "f.toml:2:1:"},
 		{"budget = 1\nsource = 3\n", `f.toml:2:10: key "source"`},
-		{"budget = 1\nsource = [{name = 'a'}]\n", "f.toml: source 1 lacks a key"},
+		{"budget = 1\nsource = [{name = 'a'}]\n", "f.toml: source 1 lacks the key rate;"},
 		{"\x00", "f.toml:1:1: invalid character"},
 		{"budget = 1\n[[source", "f.toml:2:"},
 		{with("[[change]]\nat = 0\nshuffle = true"),

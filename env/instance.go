@@ -220,9 +220,11 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 	seen := make(map[string]int, len(in.Sources))
 	for i, given := range has.Source {
 		s := &in.Sources[i]
-		if given["name"] == nil || given["rate"] == nil || given["decay"] == nil || given["interest"] == nil {
-			return Instance{}, fmt.Errorf("%s: source %d lacks a key; needed are name, rate, decay and interest",
-				path, i+1)
+		for _, key := range []string{"name", "rate", "decay", "interest"} {
+			if given[key] == nil {
+				return Instance{}, fmt.Errorf("%s: source %d lacks the key %s; needed are name, rate, decay and interest",
+					path, i+1, key)
+			}
 		}
 		if j, ok := seen[s.Name]; ok {
 			return Instance{}, fmt.Errorf("%s: sources %d and %d have the same name, %.60q; each name is allowed once",

@@ -31,8 +31,9 @@ func Laws() (names []Law) {
 
 // law is a law of interest as a function of y = ca, the age of an item in units of
 // 1/c. All that the toolkit knows of a law stands here: a new one is a row of this
-// table, a name above, and a row in docs/model.md. The tests hold every row to what
-// its fields say of each other.
+// table, a name above, and a row in docs/model.md. TestTableOfLaws holds a row to what
+// its fields say of each other, but for the horizon. Tests of env quote the names of all
+// laws in errors.
 type law struct {
 	name     Law
 	value    func(y, k float64) float64 // f
@@ -41,7 +42,7 @@ type law struct {
 	bend     float64                    // y up to which f rises, so that H is convex; from there on f falls
 	ends     float64                    // y at which f falls to 0 for good; 0 for never
 	decays   bool                       // f is e^(−y), for which there are closed forms
-	initial  bool                       // items show their initial interest
+	initial  bool                       // crawled items show their initial interest, not f(a) of it
 	shape    shape                      // what k may be
 }
 
