@@ -51,7 +51,8 @@ func TestImport(t *testing.T) {
 	s.pass(10 * time.Minute) // so that the learner takes up the last answers
 	other.pass(10 * time.Minute)
 	for k := range 2 {
-		if a, b := s.Row(s.feeds[address(k)]).PerDay, other.Row(other.feeds[address(k)]).PerDay; !(math.Abs(a-b) < .3*a) {
+		a, b := s.Row(s.feeds[address(k)]).PerDay, other.Row(other.feeds[address(k)]).PerDay
+		if !(math.Abs(a-b) < .3*a) {
 			t.Errorf("feed %d: %v items a day, then %v", k, a, b)
 		}
 	}
@@ -77,7 +78,8 @@ func TestList(t *testing.T) {
 		{"<opml><body>", []int{0, 1}, true},
 		{opml(address(1), address(4)), []int{1, 4}, false},
 		{opml(address(1)), []int{1}, false},
-		{opml(address(0), address(1), address(4), address(4)), []int{0, 1, 4}, false}, // those that come back as their servers asked
+		// Those that come back as their servers asked.
+		{opml(address(0), address(1), address(4), address(4)), []int{0, 1, 4}, false},
 	} {
 		check(os.WriteFile(s.OPML, []byte(tt.text), 0o644))
 		begin := s.now
@@ -183,9 +185,16 @@ func TestWebSub(t *testing.T) {
 	for _, tt := range []struct {
 		path, mode, topic string
 		status            int
-	}{{"x", "subscribe", "topic", 410}, {"", "subscribe", "feed", 404}, {"", "unsubscribe", "topic", 404}, {"", "subscribe", "topic", 200}} {
-		w := call("GET", tt.path+"?hub.mode="+tt.mode+"&hub.topic="+host+tt.topic+"&hub.lease_seconds=864000&hub.challenge=c", "", "")
-		if confirmed := !s.feeds[address(27)].Push.Until.IsZero(); w.Code != tt.status || confirmed != (tt.status == 200) || confirmed != (w.Body.String() == "c") {
+	}{
+		{"x", "subscribe", "topic", 410},
+		{"", "subscribe", "feed", 404},
+		{"", "unsubscribe", "topic", 404},
+		{"", "subscribe", "topic", 200},
+	} {
+		asked := "?hub.mode=" + tt.mode + "&hub.topic=" + host + tt.topic + "&hub.lease_seconds=864000&hub.challenge=c"
+		w := call("GET", tt.path+asked, "", "")
+		confirmed := !s.feeds[address(27)].Push.Until.IsZero()
+		if w.Code != tt.status || confirmed != (tt.status == 200) || confirmed != (w.Body.String() == "c") {
 			t.Errorf("%+v: %d %q", tt, w.Code, w.Body)
 		}
 	}
@@ -194,11 +203,15 @@ func TestWebSub(t *testing.T) {
 	site := r.sites["feed 27 (hub) feed"]
 	before := site.requests
 	for day := range 9 {
-		for secret, new := range map[string]int{"wrong": 0, r.forms[0].Get("hub.secret"): 1} {
+		for _, tt := range []struct {
+			secret string
+			items  int // that are taken
+		}{{"wrong", 0}, {r.forms[0].Get("hub.secret"), 1}} {
 			before := s.stats.Items
 			told := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>told %d</guid></item></channel></rss>`, day)
-			if w := call("POST", "", told, secret); w.Code != 200 || s.stats.Items-before != new {
-				t.Errorf("day %d, secret %s: %d, %d items", day, secret, w.Code, s.stats.Items-before)
+			if w := call("POST", "", told, tt.secret); w.Code != 200 || s.stats.Items-before != tt.items {
+				t.Errorf("day %d, secret %s: %d, %d items; want 200 and %d",
+					day, tt.secret, w.Code, s.stats.Items-before, tt.items)
 			}
 		}
 		s.pass(24 * time.Hour)
@@ -214,7 +227,11 @@ func TestPage(t *testing.T) {
 	if err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") != "1" {
 		t.Skip("no Chromium here; Debian's package is chromium")
 	}
-	s := simulate(t, newReferee(t, 30).Server, address(0), address(1), address(2), address(4), address(8), address(10), address(20)).pass(80 * time.Hour)
+	var some []string
+	for _, k := range []int{0, 1, 2, 4, 8, 10, 20} {
+		some = append(some, address(k))
+	}
+	s := simulate(t, newReferee(t, 30).Server, some...).pass(80 * time.Hour)
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox,
@@ -229,15 +246,18 @@ func TestPage(t *testing.T) {
 	}{
 		{"/", `document.documentElement.scrollWidth`, 360},
 		{"/", `document.querySelectorAll("#feeds tr").length`, 8},
-		{"/", `[...document.querySelectorAll("td")].filter(cell => cell.offsetHeight > 80).length`, 0}, // none is squeezed
+		// None is squeezed.
+		{"/", `[...document.querySelectorAll("td")].filter(cell => cell.offsetHeight > 80).length`, 0},
 		{"/", `Math.min(50, document.querySelectorAll("#found tr").length)`, 50},
 		{"/", `Math.min(2, document.querySelectorAll("#failures tr").length)`, 2},
 		{"/", `document.querySelectorAll("#delays tr").length`, 5},
 		{"/?feed=" + address(0), `document.querySelectorAll("#week td").length`, 7 * 24},
 		{"/?feed=" + address(0), `document.documentElement.scrollWidth`, 360},
-		{"/metrics", `document.body.innerText.match(/crawl_(requests_total{outcome="found"}|feeds 7|delay_seconds{quantile="0.5"})/g).length`, 3},
+		{"/metrics", `document.body.innerText.match(
+			/crawl_(requests_total{outcome="found"}|feeds 7|delay_seconds{quantile="0.5"})/g).length`, 3},
 	} {
-		check(chromedp.Do(ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile), chromedp.Navigate(server.URL+tt.path)))
+		phone := chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile)
+		check(chromedp.Do(ctx, phone, chromedp.Navigate(server.URL+tt.path)))
 		if got, err := chromedp.Run(ctx, chromedp.Evaluate[int](tt.script)); err != nil || got != tt.want {
 			t.Errorf("%s: %s is %d, want %d: %v", tt.path, tt.script, got, tt.want, err)
 		}

@@ -113,7 +113,8 @@ func (c *Crawler) nextTold() (p place, body []byte, id string, err error) {
 		}
 		it.from = c.feeds[it.Feed]
 		r := it.from
-		body, err = json.Marshal(told{"item", it.Key(), it.At.UTC(), toldFeed{r.Name(), r.Address(), r.Categories}, it.asJSON()})
+		of := toldFeed{r.Name(), r.Address(), r.Categories}
+		body, err = json.Marshal(told{"item", it.Key(), it.At.UTC(), of, it.asJSON()})
 		return p, body, it.Key(), err
 	}
 	return p, nil, "", nil

@@ -32,8 +32,10 @@ func newReceiver(t *testing.T, secret string) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body := must(io.ReadAll(q.Body))
 		var says told
-		if err := json.Unmarshal(body, &says); err != nil || q.Method != "POST" || !signed(body, q.Header.Get("X-Hub-Signature-256"), secret) ||
-			signed(body, q.Header.Get("X-Hub-Signature-256"), secret+"x") || says.ID != q.Header.Get("X-Ephemera-Delivery") || says.ID != says.Item.ID ||
+		signature, delivery := q.Header.Get("X-Hub-Signature-256"), q.Header.Get("X-Ephemera-Delivery")
+		if err := json.Unmarshal(body, &says); err != nil || q.Method != "POST" ||
+			!signed(body, signature, secret) || signed(body, signature, secret+"x") ||
+			says.ID != delivery || says.ID != says.Item.ID ||
 			says.Feed.URL != address(0) || says.Feed.Title == "" || says.Event != "item" {
 			r.wrong = append(r.wrong, string(body))
 		}
@@ -120,7 +122,8 @@ func TestHook(t *testing.T) {
 	for range 4 {
 		s.tell(t.Context())
 	}
-	if len(p.ids) != 2 || !slices.Equal(s.hook.waiting, []place{bad}) || len(p.wrong) > 0 || p.items[0].URL != "http://news.test/" {
+	if len(p.ids) != 2 || !slices.Equal(s.hook.waiting, []place{bad}) || len(p.wrong) > 0 ||
+		p.items[0].URL != "http://news.test/" {
 		t.Errorf("%v were taken, %v wait; %v", p.ids, s.hook.waiting, p.wrong)
 	}
 	badID = "none"
@@ -161,7 +164,8 @@ func TestHookKilled(t *testing.T) {
 	cancel()
 	telling.Wait()
 	distinct := slices.Compact(slices.Sorted(slices.Values(p.ids)))
-	if len(p.ids) != 6 || len(distinct) != 5 || p.ids[3] != p.ids[4] || len(again.hook.waiting) > 0 || len(p.wrong) > 0 {
+	if len(p.ids) != 6 || len(distinct) != 5 || p.ids[3] != p.ids[4] ||
+		len(again.hook.waiting) > 0 || len(p.wrong) > 0 {
 		t.Errorf("%q were told; %d wait; %v", p.ids, len(again.hook.waiting), p.wrong)
 	}
 	// What is too old to be kept is not told.
@@ -187,7 +191,9 @@ func TestRecordingOfRunning(t *testing.T) {
 	if err != nil || n != must(s.Export(path)) || n < 30 || len(rows) != n+1 {
 		t.Fatal(n, len(rows), err)
 	}
-	if head, row := strings.Join(rows[0], ","), rows[len(rows)-1]; head != "source,published_unix,utility,title,link" || row[3] != "item" || !strings.HasPrefix(row[4], "http://f") {
+	head, row := strings.Join(rows[0], ","), rows[len(rows)-1]
+	if head != "source,published_unix,utility,title,link" || row[3] != "item" ||
+		!strings.HasPrefix(row[4], "http://f") {
 		t.Errorf("%s\n%q", head, row)
 	}
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -62,7 +62,8 @@ func TestKeptOrLost(t *testing.T) {
 	if err == nil || !bytes.Equal(before.Bytes(), after.Bytes()) || s.seq != seq || fmt.Sprint(s.stats) != sums {
 		t.Errorf("%v: the learner or the sums know of it", err)
 	}
-	if r.Place != kept.Place || !slices.Equal(r.Seen, kept.Seen) || !r.Last.Equal(kept.Last) || !r.NotBefore.After(s.now) {
+	if r.Place != kept.Place || !slices.Equal(r.Seen, kept.Seen) ||
+		!r.Last.Equal(kept.Last) || !r.NotBefore.After(s.now) {
 		t.Errorf("%+v, was %+v", r.Place, kept.Place)
 	}
 }
@@ -139,7 +140,8 @@ func TestGone(t *testing.T) {
 			s = l.open(io.Discard)
 		}
 		if n := p.during(s, 5, "/gone", "/other"); n[0] != tt.want || n[1] == 0 {
-			t.Errorf("%d: %d requests for the feed that is gone, %d for the other; want %d, and some", k, n[0], n[1], tt.want)
+			t.Errorf("%d: %d requests for the feed that is gone, %d for the other; want %d, and some",
+				k, n[0], n[1], tt.want)
 		}
 	}
 	p.to["/gone"] = ""
@@ -172,7 +174,8 @@ func TestMovedTogether(t *testing.T) {
 		{[]string{b, a}, []string{a}},
 	} {
 		s.list(tt.list...).pass(time.Hour)
-		if n := p.during(s, 5, "/x", "/a", "/b"); n[0] == 0 || n[0] > 5*4 || n[1]+n[2] > 0 || !slices.Equal(asked(), tt.asked) {
+		n := p.during(s, 5, "/x", "/a", "/b")
+		if n[0] == 0 || n[0] > 5*4 || n[1]+n[2] > 0 || !slices.Equal(asked(), tt.asked) {
 			t.Errorf("%v: %v requests, of %v; want them of %v", tt.list, n, asked(), tt.asked)
 		}
 	}

@@ -72,7 +72,8 @@ func (c *Crawler) WriteRecording(w io.Writer) (rows int, err error) {
 				it = kept
 			}
 			out.Write([]string{
-				shown(e.Feed), strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64), it.Title, it.Link,
+				shown(e.Feed), strconv.FormatInt(at.Unix(), 10), strconv.FormatFloat(e.Worth, 'g', -1, 64),
+				it.Title, it.Link,
 			})
 			rows++
 		}
@@ -88,7 +89,8 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seq > 0 {
-		return 0, fmt.Errorf("%s: the learner knows of crawls already; a recording is imported before the first", c.opt.Dir)
+		return 0, fmt.Errorf("%s: the learner knows of crawls already; a recording is imported before the first",
+			c.opt.Dir)
 	}
 	named := map[string]*record{}
 	for address, r := range c.feeds {
@@ -172,7 +174,8 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 					n := int(math.Round(b.Items * since.Hours()))
 					for k := range n {
 						age := since * time.Duration(2*k+1) / time.Duration(2*n)
-						crawl.Items = append(crawl.Items, learner.Item{Published: at.Add(-age), Worth: max(r.Worth, leastWorth)})
+						published, worth := at.Add(-age), max(r.Worth, leastWorth)
+						crawl.Items = append(crawl.Items, learner.Item{Published: published, Worth: worth})
 					}
 				}
 			}

@@ -29,57 +29,90 @@ func TestParseOPML(t *testing.T) {
 	}
 	const good = `<outline type="rss" title="Zürich" xmlUrl="http://a.test/feed"/>`
 	declared := func(encoding string) string { return `<?xml version="1.0" encoding="` + encoding + `"?>` + body(good) }
-	for name, tt := range map[string]struct {
+	leftOut := string(must(os.ReadFile("testdata/left-out.opml")))
+	for _, tt := range []struct {
+		name  string
 		text  string
 		feeds string // addresses
 		title string // of the first
 		left  []string
 		err   string
 	}{
-		"UTF-8":              {text: body(good), feeds: "http://a.test/feed", title: "Zürich"},
-		"a mark":             {text: "\ufeff" + declared("utf-8"), feeds: "http://a.test/feed", title: "Zürich"},
-		"Latin 1":            {text: strings.Replace(declared("iso-8859-1"), "ü", "\xfc", 1), feeds: "http://a.test/feed", title: "Zürich"},
-		"no charset":         {text: strings.Replace(body(good), "ü", "\xfc", 1), feeds: "http://a.test/feed", title: "Zürich"},
-		"UTF-16":             {text: inUTF16(binary.LittleEndian, "\ufeff"+declared("utf-16")), feeds: "http://a.test/feed", title: "Zürich"},
-		"big endian":         {text: inUTF16(binary.BigEndian, "\ufeff"+declared("UTF-16")), feeds: "http://a.test/feed", title: "Zürich"},
-		"UTF-16, no mark":    {text: inUTF16(binary.LittleEndian, declared("utf-16")), feeds: "http://a.test/feed", title: "Zürich"},
-		"UTF-16, only said":  {text: declared("utf-16"), feeds: "http://a.test/feed", title: "Zürich"},
-		"an unknown charset": {text: declared("klingon"), feeds: "http://a.test/feed", title: "Zürich"},
-		"feed":               {text: body(`<outline xmlUrl="feed://a.test/x"/><outline xmlUrl="FEED:https://b.test/X"/><outline xmlUrl="feed:http://a.test/x"/>`), feeds: "http://a.test/x https://b.test/X"},
-		"folders":            {text: body(`<outline text="a"><outline text="b"><outline text="c" xmlUrl=" http://c.test/ "/></outline>` + good + `</outline>`), feeds: "http://c.test/ http://a.test/feed", title: "c"},
-		"other spelling":     {text: `<OPML><BODY><OUTLINE XMLURL="http://a.test/feed"/></BODY></OPML>`, feeds: "http://a.test/feed"},
-		"an ampersand":       {text: body(`<outline title="A & B&nbsp;C" xmlUrl="http://a.test/feed?a=1&b=2"/>`), feeds: "http://a.test/feed?a=1&b=2", title: "A & B\u00a0C"},
-		"an entity":          {text: body(`<outline xmlUrl="http://a.test/feed?a=1&amp;b=2"/>`), feeds: "http://a.test/feed?a=1&b=2"},
-		"twice":              {text: body(good + good), feeds: "http://a.test/feed", title: "Zürich"},
-		"left out": {
-			text:  "<?xml version=\"1.0\"\n?>" + body("<outline xmlUrl='/feed'/>\n"+good+"\n<outline\n xmlUrl='file:///x'/>\n<outline xmlUrl='http://b.test/' worth='11'/><outline xmlUrl='http://%zz/'/><outline xmlUrl='ftp://me:secret@b.test'/>"),
-			feeds: "http://a.test/feed", title: "Zürich",
+		{name: "UTF-8", text: body(good), feeds: "http://a.test/feed", title: "Zürich"},
+		{name: "a mark", text: "\ufeff" + declared("utf-8"), feeds: "http://a.test/feed", title: "Zürich"},
+		{name: "Latin 1", text: strings.Replace(declared("iso-8859-1"), "ü", "\xfc", 1),
+			feeds: "http://a.test/feed", title: "Zürich"},
+		{name: "no charset", text: strings.Replace(body(good), "ü", "\xfc", 1),
+			feeds: "http://a.test/feed", title: "Zürich"},
+		{name: "UTF-16", text: inUTF16(binary.LittleEndian, "\ufeff"+declared("utf-16")),
+			feeds: "http://a.test/feed", title: "Zürich"},
+		{name: "big endian", text: inUTF16(binary.BigEndian, "\ufeff"+declared("UTF-16")),
+			feeds: "http://a.test/feed", title: "Zürich"},
+		{name: "UTF-16, no mark", text: inUTF16(binary.LittleEndian, declared("utf-16")),
+			feeds: "http://a.test/feed", title: "Zürich"},
+		{name: "UTF-16, only said", text: declared("utf-16"), feeds: "http://a.test/feed", title: "Zürich"},
+		{name: "an unknown charset", text: declared("klingon"), feeds: "http://a.test/feed", title: "Zürich"},
+		{
+			name: "feed",
+			text: body(`<outline xmlUrl="feed://a.test/x"/><outline xmlUrl="FEED:https://b.test/X"/>` +
+				`<outline xmlUrl="feed:http://a.test/x"/>`),
+			feeds: "http://a.test/x https://b.test/X",
+		},
+		{
+			name: "folders",
+			text: body(`<outline text="a"><outline text="b"><outline text="c" xmlUrl=" http://c.test/ "/></outline>` +
+				good + `</outline>`),
+			feeds: "http://c.test/ http://a.test/feed",
+			title: "c",
+		},
+		{name: "other spelling", text: `<OPML><BODY><OUTLINE XMLURL="http://a.test/feed"/></BODY></OPML>`,
+			feeds: "http://a.test/feed"},
+		{name: "an ampersand", text: body(`<outline title="A & B&nbsp;C" xmlUrl="http://a.test/feed?a=1&b=2"/>`),
+			feeds: "http://a.test/feed?a=1&b=2", title: "A & B\u00a0C"},
+		{name: "an entity", text: body(`<outline xmlUrl="http://a.test/feed?a=1&amp;b=2"/>`),
+			feeds: "http://a.test/feed?a=1&b=2"},
+		{name: "twice", text: body(good + good), feeds: "http://a.test/feed", title: "Zürich"},
+		{
+			name: "left out", text: leftOut, feeds: "http://a.test/feed", title: "Zürich",
 			left: []string{
-				`line 4: xmlUrl is "/feed"; allowed is an address with http or https`, `line 6: xmlUrl is "file:///x"; allowed is an address with http or https`,
-				`line 8: http://b.test/: worth is "11"; allowed is a number from 0 to 10`, `line 8: xmlUrl is "http://%zz/"; allowed is an address with http or https`,
+				`line 4: xmlUrl is "/feed"; allowed is an address with http or https`,
+				`line 6: xmlUrl is "file:///x"; allowed is an address with http or https`,
+				`line 8: http://b.test/: worth is "11"; allowed is a number from 0 to 10`,
+				`line 8: xmlUrl is "http://%zz/"; allowed is an address with http or https`,
 				`line 8: xmlUrl is "ftp://xxxxx@b.test"; allowed is an address with http or https`,
 			},
 		},
-		"nothing":       {text: "", err: "it is no OPML"},
-		"no outline":    {text: body(""), err: "no outline has an xmlUrl; needed is a feed"},
-		"none is good":  {text: body(`<outline xmlUrl="/feed"/>`), err: `line 3: xmlUrl is "/feed"`, left: []string{`line 3: xmlUrl is "/feed"; allowed is an address with http or https`}},
-		"torn":          {text: body(good)[:60], err: "it is no OPML"},
-		"a page":        {text: "<!doctype html><p>hello</p>", err: "it is no OPML: it begins with <p>"},
-		"JSON":          {text: `{"a":1}`, err: "it is no OPML"},
-		"without quote": {text: body(`<outline xmlUrl=http://a.test/feed />`), err: "it is no OPML"},
+		{name: "nothing", text: "", err: "it is no OPML"},
+		{name: "no outline", text: body(""), err: "no outline has an xmlUrl; needed is a feed"},
+		{
+			name: "none is good",
+			text: body(`<outline xmlUrl="/feed"/>`),
+			err:  `line 3: xmlUrl is "/feed"`,
+			left: []string{`line 3: xmlUrl is "/feed"; allowed is an address with http or https`},
+		},
+		{name: "torn", text: body(good)[:60], err: "it is no OPML"},
+		{name: "a page", text: "<!doctype html><p>hello</p>", err: "it is no OPML: it begins with <p>"},
+		{name: "JSON", text: `{"a":1}`, err: "it is no OPML"},
+		{name: "without quote", text: body(`<outline xmlUrl=http://a.test/feed />`), err: "it is no OPML"},
 	} {
-		feeds, left, err := ParseOPML([]byte(tt.text))
-		var addresses, said []string
-		for _, o := range feeds {
-			addresses = append(addresses, o.URL)
-		}
-		for _, err := range left {
-			said = append(said, err.Error())
-		}
-		if strings.Join(addresses, " ") != tt.feeds || tt.title != "" && feeds[0].Title != tt.title || !slices.Equal(said, tt.left) ||
-			(err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-			t.Errorf("%s: %+v, left out %q, %v", name, feeds, said, err)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			feeds, left, err := ParseOPML([]byte(tt.text))
+			var addresses, said []string
+			for _, o := range feeds {
+				addresses = append(addresses, o.URL)
+			}
+			for _, err := range left {
+				said = append(said, err.Error())
+			}
+			if strings.Join(addresses, " ") != tt.feeds || tt.title != "" && feeds[0].Title != tt.title ||
+				!slices.Equal(said, tt.left) {
+				t.Errorf("%+v, left out %q; want %s, the title %q, left out %q",
+					feeds, said, tt.feeds, tt.title, tt.left)
+			}
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error %v; want %q", err, tt.err)
+			}
+		})
 	}
 }
 
@@ -102,7 +135,11 @@ func TestOddList(t *testing.T) {
 	check(s.Close())
 	for _, text := range []string{"", "<opml><body/></opml>", opml("/relative")} {
 		check(os.WriteFile(l.OPML, []byte(text), 0o644))
-		if c, err := Open(Options{OPML: l.OPML, Dir: l.Dir, PerHour: 30, Shortest: time.Hour, Longest: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler)}); err == nil {
+		c, err := Open(Options{
+			OPML: l.OPML, Dir: l.Dir, PerHour: 30, Shortest: time.Hour, Longest: time.Hour,
+			Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		})
+		if err == nil {
 			t.Errorf("%q is taken for a list", text)
 			c.Close()
 		}

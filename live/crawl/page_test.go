@@ -35,7 +35,8 @@ func TestPageHides(t *testing.T) {
 	list := get("/")
 	for link := range strings.SplitSeq(list, `<a href="/?feed=`) {
 		if link, _, _ := strings.Cut(link, `"`); strings.HasPrefix(link, "http") {
-			if one := get("/?feed=" + link); !strings.Contains(one, "xxxxx@") || !strings.Contains(one, "When it published") {
+			one := get("/?feed=" + link)
+			if !strings.Contains(one, "xxxxx@") || !strings.Contains(one, "When it published") {
 				t.Errorf("no page of one feed is at %s: %.500s", link, one)
 			}
 		}

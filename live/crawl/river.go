@@ -162,7 +162,8 @@ func (it *item) asJSON() jsonItem {
 
 func (p *riverPage) json() ([]byte, error) {
 	f := jsonFeed{
-		Version: "https://jsonfeed.org/version/1.1", Title: p.Title, Home: p.Home, Self: p.First, Next: p.Next, Items: []jsonItem{},
+		Version: "https://jsonfeed.org/version/1.1", Title: p.Title, Home: p.Home, Self: p.First, Next: p.Next,
+		Items: []jsonItem{},
 	}
 	for _, it := range p.Items {
 		f.Items = append(f.Items, it.asJSON())
@@ -215,7 +216,11 @@ type atomSource struct {
 func (p *riverPage) atom() ([]byte, error) {
 	f := atomFeed{
 		ID: p.ID, Title: p.Title, Updated: p.Updated,
-		Links: []atomLink{{"self", "application/atom+xml", p.Self}, {"first", "application/atom+xml", p.First}, {"alternate", "text/html", p.Home}},
+		Links: []atomLink{
+			{"self", "application/atom+xml", p.Self},
+			{"first", "application/atom+xml", p.First},
+			{"alternate", "text/html", p.Home},
+		},
 	}
 	if p.Next != "" {
 		f.Links = append(f.Links, atomLink{"next", "application/atom+xml", p.Next})

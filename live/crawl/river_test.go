@@ -22,9 +22,17 @@ import (
 )
 
 // inFolders is a list in which feed 0 is alone, 1 in News, 4 in News/Local and in Both, and 8 in Both.
-var inFolders = `<opml><body><outline xmlUrl="` + address(0) + `"/><outline text="News"><outline xmlUrl="` + address(1) + `" title="One &amp; only"/>
-	<outline text="Local"><outline xmlUrl="` + address(4) + `" worth="2.5"/></outline></outline>
-	<outline text="Both"><outline xmlUrl="` + address(4) + `"/><outline xmlUrl="` + address(8) + `"/></outline></body></opml>`
+var inFolders = `<opml><body>
+	<outline xmlUrl="` + address(0) + `"/>
+	<outline text="News">
+		<outline xmlUrl="` + address(1) + `" title="One &amp; only"/>
+		<outline text="Local"><outline xmlUrl="` + address(4) + `" worth="2.5"/></outline>
+	</outline>
+	<outline text="Both">
+		<outline xmlUrl="` + address(4) + `"/>
+		<outline xmlUrl="` + address(8) + `"/>
+	</outline>
+</body></opml>`
 
 // foldered returns a crawler of that list.
 func foldered(t testing.TB, r *referee) *sim {
@@ -96,18 +104,23 @@ func TestRiver(t *testing.T) {
 			query, title string
 			want         int
 		}{
-			{"", "Feeds", count(0, 1, 4, 8)}, {q("feed", address(1)), "One & only", count(1)}, {q("category", "News"), "News", count(1, 4)},
-			{q("category", "News/Local"), "News/Local", count(4)}, {q("category", "Both"), "Both", count(4, 8)},
+			{"", "Feeds", count(0, 1, 4, 8)},
+			{q("feed", address(1)), "One & only", count(1)},
+			{q("category", "News"), "News", count(1, 4)},
+			{q("category", "News/Local"), "News/Local", count(4)},
+			{q("category", "Both"), "Both", count(4, 8)},
 		} {
 			var keys [2][]string
 			for k, format := range []string{"json", "atom"} {
 				items, title := s.follow(t, "/items."+format+tt.query)
 				if len(items) != tt.want || tt.want < 10 || title != tt.title {
-					t.Errorf("%s%s: %d items of %q, want %d of %q", format, tt.query, len(items), title, tt.want, tt.title)
+					t.Errorf("%s%s: %d items of %q, want %d of %q",
+						format, tt.query, len(items), title, tt.want, tt.title)
 				}
 				for _, it := range items {
 					keys[k] = append(keys[k], it.GUID)
-					if it.Title != "item" || it.PublishedParsed == nil && it.UpdatedParsed == nil || !strings.HasPrefix(it.Link, "http://f") || len(it.Authors) != 1 || it.Authors[0].Name == "" {
+					if it.Title != "item" || it.PublishedParsed == nil && it.UpdatedParsed == nil ||
+						!strings.HasPrefix(it.Link, "http://f") || len(it.Authors) != 1 || it.Authors[0].Name == "" {
 						t.Fatalf("%s: %+v", format, it)
 					}
 				}
@@ -129,17 +142,18 @@ func TestRiver(t *testing.T) {
 // TestRiverRefuses: what is not there is a clear error.
 func TestRiverRefuses(t *testing.T) {
 	s := foldered(t, newReferee(t, 30)).pass(time.Hour)
-	for path, want := range map[string]struct {
+	for _, tt := range []struct {
+		path   string
 		status int
 		text   string
 	}{
-		"/items.json?feed=x":                  {404, `feed is "x"; no feed of the list is called so`},
-		"/items.atom?category=New":            {404, `category is "New"; no feed of the list is in it`},
-		"/items.json?before=1":                {400, `before is "1": it is no place among the items`},
-		"/items.json?before=0000000000000001": {400, "before is"},
+		{"/items.json?feed=x", 404, `feed is "x"; no feed of the list is called so`},
+		{"/items.atom?category=New", 404, `category is "New"; no feed of the list is in it`},
+		{"/items.json?before=1", 400, `before is "1": it is no place among the items`},
+		{"/items.json?before=0000000000000001", 400, "before is"},
 	} {
-		if w := s.get(path); w.Code != want.status || !strings.Contains(w.Body.String(), want.text) {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		if w := s.get(tt.path); w.Code != tt.status || !strings.Contains(w.Body.String(), tt.text) {
+			t.Errorf("%s: %d %s; want %d and %q", tt.path, w.Code, w.Body, tt.status, tt.text)
 		}
 	}
 }
@@ -154,13 +168,14 @@ func TestRiverValidators(t *testing.T) {
 		if first.Code != 200 || tag == "" || modified == "" {
 			t.Fatal(first.Code, first.Header())
 		}
-		for name, value := range map[string]string{"If-None-Match": tag, "If-Modified-Since": modified} {
-			if w := s.get(path, name, value); w.Code != 304 || w.Body.Len() > 0 {
-				t.Errorf("%s with %s: %d", path, name, w.Code)
+		for _, tt := range []struct{ name, value string }{{"If-None-Match", tag}, {"If-Modified-Since", modified}} {
+			if w := s.get(path, tt.name, tt.value); w.Code != 304 || w.Body.Len() > 0 {
+				t.Errorf("%s with %s: %d, %d bytes; want 304 and none", path, tt.name, w.Code, w.Body.Len())
 			}
 		}
 		r := s.feeds[address(1)]
-		e := entry{Outcome: feed.Found, Previous: r.Last, Items: []feed.Item{{ID: uint64(s.now.UnixNano()), Title: "new"}}}
+		news := []feed.Item{{ID: uint64(s.now.UnixNano()), Title: "new"}}
+		e := entry{Outcome: feed.Found, Previous: r.Last, Items: news}
 		s.mu.Lock()
 		commit := must(s.note(r, &e))
 		s.mu.Unlock()
@@ -180,7 +195,11 @@ func TestRiverValidators(t *testing.T) {
 func TestAtomValid(t *testing.T) {
 	s := foldered(t, newReferee(t, 30)).pass(time.Hour)
 	r := s.feeds[address(8)]
-	e := entry{Outcome: feed.Found, Items: []feed.Item{{ID: 1}, {ID: 2, Title: "<b> & \x01", Link: "http://x.test/?a&b"}, {ID: 3, Summary: "says"}}}
+	e := entry{Outcome: feed.Found, Items: []feed.Item{
+		{ID: 1},
+		{ID: 2, Title: "<b> & \x01", Link: "http://x.test/?a&b"},
+		{ID: 3, Summary: "says"},
+	}}
 	s.mu.Lock()
 	commit := must(s.note(r, &e))
 	s.mu.Unlock()
@@ -210,7 +229,8 @@ func TestAtomValid(t *testing.T) {
 	}
 	for _, e := range f.Entries {
 		_, err := time.Parse(time.RFC3339, e.Updated[0].Text)
-		if len(e.ID) != 1 || len(e.Title) != 1 || len(e.Updated) != 1 || len(e.Author) != 1 || len(e.Links)+len(e.Content) == 0 || err != nil ||
+		if len(e.ID) != 1 || len(e.Title) != 1 || len(e.Updated) != 1 || len(e.Author) != 1 ||
+			len(e.Links)+len(e.Content) == 0 || err != nil ||
 			!strings.HasPrefix(e.ID[0].Text, "urn:uuid:") || e.Author[0].Text == "" {
 			t.Errorf("%+v: %v", e, err)
 		}
@@ -224,7 +244,8 @@ func TestAtomValid(t *testing.T) {
 // and without passwords.
 func TestOPML(t *testing.T) {
 	s := foldered(t, newReferee(t, 30))
-	text := strings.Replace(inFolders, "</body>", `<outline title="Mine" xmlUrl="http://me:secret@f0002.test/2/feed"/></body>`, 1)
+	const mine = `<outline title="Mine" xmlUrl="http://me:secret@f0002.test/2/feed"/>`
+	text := strings.Replace(inFolders, "</body>", mine+"</body>", 1)
 	check(os.WriteFile(s.OPML, []byte(text), 0o644))
 	s.pass(3 * time.Minute)
 	w := s.get("/opml")
@@ -233,7 +254,10 @@ func TestOPML(t *testing.T) {
 		t.Fatal(err, left, w.Code, w.Body)
 	}
 	want := map[string]string{
-		address(0): "[] 1 " + address(0), address(1): "[News] 1 One & only", address(4): "[Both News/Local] 2.5 " + address(4), address(8): "[Both] 1 " + address(8),
+		address(0):                       "[] 1 " + address(0),
+		address(1):                       "[News] 1 One & only",
+		address(4):                       "[Both News/Local] 2.5 " + address(4),
+		address(8):                       "[Both] 1 " + address(8),
 		"http://xxxxx@f0002.test/2/feed": "[] 1 Mine",
 	} // folders, worth and title
 	for _, o := range got {

@@ -53,7 +53,8 @@ func (r *record) hub(f *feed.Feed) {
 // day is made all the same.
 func (c *Crawler) renew(r *record, now time.Time) bool {
 	since := now.Sub(r.HubAsked)
-	if c.opt.PublicURL == "" || r.Push == nil || r.Push.Until.Sub(now) > 48*time.Hour || since >= 0 && since < 24*time.Hour {
+	if c.opt.PublicURL == "" || r.Push == nil || r.Push.Until.Sub(now) > 48*time.Hour ||
+		since >= 0 && since < 24*time.Hour {
 		return false
 	}
 	r.HubAsked = now
@@ -182,7 +183,9 @@ func (c *Crawler) pushed(r *record, told *feed.Feed) (status int) {
 // signed reports whether a body is signed with a secret: method=hex of its HMAC.
 func signed(body []byte, signature, secret string) bool {
 	method, sum, _ := strings.Cut(signature, "=")
-	makeHash := map[string]func() hash.Hash{"sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}[method]
+	makeHash := map[string]func() hash.Hash{
+		"sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
+	}[method]
 	want, err := hex.DecodeString(sum)
 	if makeHash == nil || err != nil {
 		return false

@@ -64,7 +64,8 @@ func TestHubBodies(t *testing.T) {
 		check(err)
 		defer c.Close()
 		c.SetDeadline(begin.Add(time.Minute))
-		go fmt.Fprintf(c, "POST /websub/%s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", token, length, strings.Repeat("x", sent))
+		go fmt.Fprintf(c, "POST /websub/%s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s",
+			token, length, strings.Repeat("x", sent))
 		fmt.Fscanf(c, "HTTP/1.1 %d", &status)
 		return status, time.Since(begin)
 	}
