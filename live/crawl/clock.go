@@ -23,6 +23,7 @@ func (c *Crawler) clock() time.Time {
 	case by.Abs() > behind:
 		c.set(shift{by: by})
 		c.learner.Shift(by)
+		c.store.Shift(by)
 		c.keepClock()
 	case c.latest.Sub(now) > behind: // learner and store find out when they are asked what is due
 		c.set(shift{by: now.Sub(c.latest), after: now})
@@ -56,7 +57,7 @@ func (c *Crawler) set(s shift) {
 	err := errors.Join(c.setHosts(s), c.setItemsBack(shift{s.by, c.latest}))
 	for _, r := range c.feeds {
 		if r.set(s, c.latest) && !r.held && err == nil { // what is under way is kept at its end
-			_, err = c.keep(r, nil)
+			err = c.keepHeld(r)
 		}
 	}
 	if err != nil {

@@ -332,6 +332,16 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 	return commit, err
 }
 
+// keepHeld puts on disk what is known of a feed, and leaves it alone for as long as it is to
+// be, if its request was under way at a kill.
+func (c *Crawler) keepHeld(r *record) error {
+	data, err := json.Marshal(r)
+	if err == nil {
+		_, err = c.store.SetData(r.ID, data)
+	}
+	return err
+}
+
 // save keeps the learner, once an hour or at the end.
 func (c *Crawler) save(now time.Time, end bool) error {
 	if !end && now.Sub(c.saved) < saveEvery {

@@ -133,7 +133,7 @@ func (c *Crawler) verify(r *record, says url.Values) (status int) {
 	default:
 		return http.StatusNotFound // nobody asked for the end of it
 	}
-	if _, err := c.keep(r, nil); err != nil {
+	if err := c.keepHeld(r); err != nil {
 		*r.Push = before
 		return http.StatusServiceUnavailable
 	}

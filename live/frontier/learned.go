@@ -215,6 +215,7 @@ func (l *Learned) follow(now time.Time) {
 		return
 	}
 	l.log.Warn("the clock was set; learned crawls go on from there", "time", now.UTC(), "by", by)
+	l.store.Shift(by)
 	for crawl, c := range l.crawls {
 		c.crawler.Shift(by)
 		for _, src := range c.sources {

@@ -184,6 +184,24 @@ func (s *Schedule) Advance(now int64) (ended []Taken, back bool) {
 	return ended, back
 }
 
+// Shift says that the clock was set forward by so much, or back, and no time has passed: each
+// hold and each delay lasts for as long as was left of it. It looks at each. When a URL is due
+// stays as it was said.
+func (s *Schedule) Shift(by int64) {
+	s.now += by
+	for _, h := range s.holds.items {
+		h.until += by // all of them, so that they stay in order
+	}
+	for _, c := range s.crawls {
+		for _, q := range c.queues {
+			if q.Last > 0 {
+				q.Last = max(1, q.Last+by)
+			}
+			s.place(q)
+		}
+	}
+}
+
 // end releases the URLs whose holds have ended.
 func (s *Schedule) end(ended []Taken) []Taken {
 	for s.holds.Len() > 0 && s.holds.items[0].until <= s.now {

@@ -292,6 +292,22 @@ func (s *Store) advance(now int64) {
 		return
 	}
 	s.opt.Log.Warn("the clock was set back; waits go on from there", "time", time.UnixMilli(now).UTC())
+	s.setLasts()
+}
+
+// Shift says that the clock was set, as [schedule.Schedule.Shift] does.
+func (s *Store) Shift(by time.Duration) {
+	s.mu.Lock()
+	defer s.end()
+	if s.closed {
+		return
+	}
+	s.sched.Shift(by.Milliseconds())
+	s.setLasts()
+}
+
+// setLasts keeps until when URLs are held, and when queues were served.
+func (s *Store) setLasts() {
 	for t, until := range s.sched.Held {
 		s.setHold(t, until)
 	}

@@ -483,3 +483,34 @@ func TestSaidOnce(t *testing.T) {
 		t.Errorf("%d lines; want one for each kind:\n%.500s", n, out.String())
 	}
 }
+
+// TestShift: a hold, and the delay of a queue, last as long as they were to when the clock was
+// set, also after a restart.
+func TestShift(t *testing.T) {
+	const minute, day = 60_000, 24 * 3_600_000
+	for _, step := range []int64{400 * day, -400 * day, 5 * minute} {
+		fs, now := vfs.NewMem(), int64(1000*day)
+		s := open(t, fs)
+		take := func() int {
+			records, _, err := s.Take(schedule.Request{Now: now, Crawl: "c", Hold: 60 * minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(records)
+		}
+		if _, _, err := s.Discover(schedule.ID{Crawl: "c", Key: "k", URL: "u"}, 1, day, nil); err != nil || take() != 1 {
+			t.Fatal(err)
+		}
+		s.Shift(time.Duration(step) * time.Millisecond)
+		now += step + 59*minute
+		early := take()
+		s.Close()
+		s = open(t, fs)
+		again := take()
+		now += 2 * minute
+		if late := take(); early != 0 || again != 0 || late != 1 {
+			t.Errorf("step %d: handed out %d and %d times before its hold ends, and %d times after", step, early, again, late)
+		}
+		s.Close()
+	}
+}
