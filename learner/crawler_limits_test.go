@@ -120,3 +120,66 @@ func TestExtremes(t *testing.T) {
 		}
 	}
 }
+
+// TestLostAfterFailures: a crawl that is handed out and never told is handed out again after an
+// epoch, also of a source that has failed often and said when to try again.
+func TestLostAfterFailures(t *testing.T) {
+	c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+	if err := c.Add("a", Source{Longest: 24 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	now, asked := began, 0
+	for asked < 12 {
+		for _, name := range c.Select(now, 1) {
+			asked++
+			if err := c.Update(Crawl{Source: name, At: now, Outcome: Failed, NotBefore: now.Add(2 * time.Hour)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now = now.Add(time.Hour)
+	}
+	var lost time.Time
+	for lost.IsZero() {
+		if now = now.Add(time.Hour); len(c.Select(now, 1)) > 0 {
+			lost = now
+		}
+	}
+	for now = now.Add(time.Hour); len(c.Select(now, 1)) == 0; {
+		now = now.Add(time.Hour)
+	}
+	if wait := now.Sub(lost); wait > 2*time.Hour {
+		t.Errorf("handed out again after %v", wait)
+	}
+}
+
+// TestShift: when the clock was set, each source is crawled when it would have been, and is
+// thought to publish as often.
+func TestShift(t *testing.T) {
+	for _, by := range []time.Duration{30 * 24 * time.Hour, -30 * 24 * time.Hour, 31 * 365 * 24 * time.Hour, -5 * time.Hour} {
+		var log [2][]time.Duration
+		for k := range log {
+			c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+			if err := c.Add("a", Source{Shortest: 5 * time.Hour, Longest: 24 * time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			ahead := time.Duration(0)
+			for passed := time.Duration(0); passed < 200*time.Hour; passed += time.Hour {
+				if k > 0 && passed == 100*time.Hour {
+					c.Shift(by)
+					ahead, c = by, restarted(t, c)
+				}
+				now := began.Add(passed + ahead)
+				for _, name := range c.Select(now, 1) {
+					log[k] = append(log[k], passed)
+					item := Item{Published: now.Add(-time.Hour)}
+					if err := c.Update(Crawl{Source: name, At: now, Items: []Item{item}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if len(log[0]) < 8 || len(log[1]) != len(log[0]) {
+			t.Errorf("by %v: crawled at %v, else at %v", by, log[1], log[0])
+		}
+	}
+}

@@ -228,7 +228,8 @@ func (c *Crawler) Update(crawl Crawl) error {
 	c.turn(crawl.At)
 	p := &c.src[i]
 	if crawl.Outcome == Failed {
-		if !crawl.NotBefore.IsZero() {
+		if !crawl.NotBefore.IsZero() { // the caller says when to try again, and counts itself
+			p.Tries = 0
 			c.bar(i, crawl.NotBefore)
 		}
 		return nil
