@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	"ephemera/live/feed"
 	"ephemera/live/store"
+	"ephemera/live/store/storetest"
 )
 
 // TestItemsOnce: an item without an id is found once, whatever is added to its link, and
@@ -189,7 +189,7 @@ func TestMovedTogether(t *testing.T) {
 // TestFullDisk: while the disk is full the page says so and nothing is asked for; when there is
 // room again, the feeds are.
 func TestFullDisk(t *testing.T) {
-	disk := &fullDisk{FS: vfs.Default}
+	disk := &storetest.Disk{FS: vfs.Default}
 	life := newLife(t, newReferee(t, 30).Server, 30, address(0))
 	life.disk = disk
 	s := life.open(io.Discard)
@@ -200,29 +200,16 @@ func TestFullDisk(t *testing.T) {
 		return w.Body.String()
 	}
 	const said = "The disk is nearly full"
-	disk.full.Store(true)
+	disk.Full.Store(true)
 	time.Sleep(100 * time.Millisecond) // the store looks again after 50
 	if n, err := s.Tick(); n != 0 || !errors.Is(err, store.ErrFull) || !strings.Contains(page(), said) {
 		t.Errorf("%d requests, %v; the page: %.1000s", n, err, page())
 	}
-	disk.full.Store(false)
+	disk.Full.Store(false)
 	time.Sleep(100 * time.Millisecond)
 	n, err := s.Tick()
 	s.Wait()
 	if n != 1 || err != nil || strings.Contains(page(), said) {
 		t.Errorf("%d requests, %v; the page: %.1000s", n, err, page())
 	}
-}
-
-// fullDisk is a disk that is full when the test says.
-type fullDisk struct {
-	vfs.FS
-	full atomic.Bool
-}
-
-func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	if d.full.Load() {
-		return vfs.DiskUsage{TotalBytes: 1 << 40}, nil
-	}
-	return vfs.DiskUsage{AvailBytes: 1 << 39, TotalBytes: 1 << 40}, nil
 }

@@ -20,6 +20,7 @@ import (
 	"ephemera/env"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/schedule"
+	"ephemera/live/store/storetest"
 )
 
 // report is what a client puts back after a fetch at a time that found the items.
@@ -282,32 +283,19 @@ func TestKilled(t *testing.T) {
 // TestFullDisk holds that nothing is learned of a put that is refused, so that one that is
 // sent again does not count twice.
 func TestFullDisk(t *testing.T) {
-	disk := &fullDisk{FS: vfs.NewMem()}
+	disk := &storetest.Disk{FS: vfs.NewMem()}
 	s := serveOn(t, disk, LearnOptions{PerHour: 2})
 	item := func() *pb.URLItem { return report("http://h/", 0, []time.Time{s.server.opt.Now()}) }
-	disk.full.Store(true)
+	disk.Full.Store(true)
 	time.Sleep(100 * time.Millisecond) // the store looks again after 50
 	for range 3 {
 		s.want(s.put(item()), "http://h/ FAIL")
 	}
 	sum := s.server.opt.Learned.Summaries(0)[0]
 	s.want(fmt.Sprint(sum.Sources, sum.Fetched), "0 0")
-	disk.full.Store(false)
+	disk.Full.Store(false)
 	time.Sleep(100 * time.Millisecond)
 	s.want(s.put(item()), "http://h/ OK")
-}
-
-// fullDisk is a disk that is full when the test says.
-type fullDisk struct {
-	vfs.FS
-	full atomic.Bool
-}
-
-func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	if d.full.Load() {
-		return vfs.DiskUsage{TotalBytes: 1 << 40}, nil
-	}
-	return vfs.DiskUsage{AvailBytes: 1 << 39, TotalBytes: 1 << 40}, nil
 }
 
 // TestFarDate holds that a date which is more than 292 years ahead is kept.
