@@ -170,7 +170,8 @@ func (in Instance) Validate() error {
 
 // Terms returns what every crawler knows of the instance beforehand.
 func (in Instance) Terms() Terms {
-	t := Terms{Names: make([]string, len(in.Sources)), Costs: make([]float64, len(in.Sources)), Budget: in.Budget, Objective: in.Objective}
+	n := len(in.Sources)
+	t := Terms{Names: make([]string, n), Costs: make([]float64, n), Budget: in.Budget, Objective: in.Objective}
 	for i, s := range in.Sources {
 		t.Names[i], t.Costs[i] = s.Name, s.Cost
 	}
@@ -222,7 +223,8 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 		s := &in.Sources[i]
 		for _, key := range []string{"name", "rate", "decay", "interest"} {
 			if given[key] == nil {
-				return Instance{}, fmt.Errorf("%s: source %d lacks the key %s; needed are name, rate, decay and interest",
+				return Instance{}, fmt.Errorf(
+					"%s: source %d lacks the key %s; needed are name, rate, decay and interest",
 					path, i+1, key)
 			}
 		}

@@ -104,7 +104,8 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		return "it learns what a crawl is worth from what it brings, " +
 			"which no crawl shows under the objectives delay and freshness"
 	case e.FromItems && s.Instance.Objective.Law == "" && slices.ContainsFunc(sources, byAge):
-		return "it has to be given the objective, delay or deadline, which -objective does, and not a law of the instance"
+		return "it has to be given the objective, delay or deadline, " +
+			"which -objective does, and not a law of the instance"
 	case e.Marks && s.Marks == "":
 		return "it needs to know the law by which single items are drawn, in world poisson"
 	case e.Small && len(sources) > smallest:

@@ -121,9 +121,12 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 	case o.Epoch <= 0:
 		return nil, fmt.Errorf("epoch is %v; allowed is above 0", o.Epoch)
 	case o.Objective.Law == env.LawFreshness:
-		return nil, errors.New("objective is freshness; allowed are interest, delay and deadline, as crawls bring items")
+		return nil, errors.New("objective is freshness; " +
+			"allowed are interest, delay and deadline, as crawls bring items")
 	case o.Objective.Unseen() && !kind.FromItems:
-		return nil, fmt.Errorf("objective is %v; allowed for the learner %s are interest and deadline, as it learns what a crawl is worth from what it brings", o.Objective, kind.Name)
+		return nil, fmt.Errorf("objective is %v; allowed for the learner %s are interest and deadline, "+
+			"as it learns what a crawl is worth from what it brings",
+			o.Objective, kind.Name)
 	case o.PerGroup < 0:
 		return nil, fmt.Errorf("crawls per group are %d; allowed is 0 or more", o.PerGroup)
 	}
@@ -143,7 +146,9 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 
 // terms returns what the learner is given of the sources.
 func (c *Crawler) terms() env.Terms {
-	t := env.Terms{Budget: c.limits.Budget, Start: c.start.Unix(), Length: c.opt.Epoch.Seconds(), Objective: c.opt.Objective}
+	t := env.Terms{
+		Budget: c.limits.Budget, Start: c.start.Unix(), Length: c.opt.Epoch.Seconds(), Objective: c.opt.Objective,
+	}
 	for _, p := range c.src {
 		if p.Name == "" {
 			p.Rules.Cost = math.Inf(1)

@@ -108,7 +108,8 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	case o.Unvalidated < 0 || o.Unvalidated > year:
 		return cli.Usagef("-without-validators is %v; allowed is 0 to %v", o.Unvalidated, year)
 	case o.Objective.Law == "" || o.Objective.Law == env.LawFreshness:
-		return cli.Usagef("-objective is %q; allowed are interest, delay and deadline, as feeds have items", o.Objective)
+		return cli.Usagef("-objective is %q; allowed are interest, delay and deadline, as feeds have items",
+			o.Objective)
 	case o.PublicURL != "" && !isAddress(o.PublicURL):
 		return cli.Usagef("-public-url is %q; allowed is an address with http or https", o.PublicURL)
 	case o.Hook != "" && !isAddress(o.Hook):

@@ -27,18 +27,29 @@ func objective(t testing.TB, text string) env.Objective {
 // Whittle brings, which is given the rates. Costs are below 0: more than 1 is worse there.
 func TestObjectives(t *testing.T) {
 	envtest.Alone(t)
-	for text, within := range map[string]float64{"interest:4h": .99, "delay": 1.01, "delay:0.5": 1.01, "delay:2": 1.02, "deadline:6h": .98} {
-		in := env.Wide(50, 5, 3).WithObjective(objective(t, text), time.Hour)
-		o := env.PoissonOptions{Marks: env.MarksPerItem}
-		l := newLearner(in.Terms(), nil)
-		rewards(t, in, 1, o, env.NewAgent(l), 3000)
-		of := func(a env.Agent) float64 { return floats.Sum(rewards(t, in, 2, o, a, 3000)[200:]) }
-		learned, whittle := of(env.NewAgent(l.Frozen())), of(env.NewAgent(baselines.NewWhittle(in)))
-		share := learned / whittle
-		t.Logf("%s: %.4f of Whittle", text, share)
-		if worse := whittle < 0 && share > within || whittle > 0 && share < within; worse {
-			t.Errorf("%s: what is learned brings %.4f of Whittle; want %v", text, share, within)
-		}
+	for _, tt := range []struct {
+		objective string
+		within    float64
+	}{
+		{"interest:4h", .99},
+		{"delay", 1.01},
+		{"delay:0.5", 1.01},
+		{"delay:2", 1.02},
+		{"deadline:6h", .98},
+	} {
+		t.Run(tt.objective, func(t *testing.T) {
+			in := env.Wide(50, 5, 3).WithObjective(objective(t, tt.objective), time.Hour)
+			o := env.PoissonOptions{Marks: env.MarksPerItem}
+			l := newLearner(in.Terms(), nil)
+			rewards(t, in, 1, o, env.NewAgent(l), 3000)
+			of := func(a env.Agent) float64 { return floats.Sum(rewards(t, in, 2, o, a, 3000)[200:]) }
+			learned, whittle := of(env.NewAgent(l.Frozen())), of(env.NewAgent(baselines.NewWhittle(in)))
+			share := learned / whittle
+			t.Logf("%.4f of Whittle", share)
+			if worse := whittle < 0 && share > tt.within || whittle > 0 && share < tt.within; worse {
+				t.Errorf("what is learned brings %.4f of Whittle; want %v", share, tt.within)
+			}
+		})
 	}
 }
 
@@ -47,7 +58,8 @@ func TestIndexOfObjective(t *testing.T) {
 	for _, text := range []string{"delay", "delay:0.5", "delay:2", "deadline:24h"} {
 		terms := env.Terms{Costs: []float64{1}, Budget: 1, Objective: objective(t, text)}
 		l := newLearner(terms, nil)
-		l.Update([]env.Crawled{{Age: 50, Items: []env.Item{{Age: 30, Interest: 2}, {Age: 3, Interest: 2}}}}, &env.Online{Epoch: 51, Last: []int{50}})
+		items := []env.Item{{Age: 30, Interest: 2}, {Age: 3, Interest: 2}}
+		l.Update([]env.Crawled{{Age: 50, Items: items}}, &env.Online{Epoch: 51, Last: []int{50}})
 		s := l.optimistic(0)
 		curve := index.NewCurve(s)
 		for age := 1; age < 60; age++ {
@@ -67,7 +79,9 @@ func TestIndexOfObjective(t *testing.T) {
 // there, and less is to come.
 func TestDelayByTheHour(t *testing.T) {
 	r := stream.New(1, stream.Test)
-	terms := env.Terms{Costs: []float64{1, 1}, Budget: 1, Start: 86400 * 20000, Length: 3600, Objective: objective(t, "delay")}
+	terms := env.Terms{
+		Costs: []float64{1, 1}, Budget: 1, Start: 86400 * 20000, Length: 3600, Objective: objective(t, "delay"),
+	}
 	l := newLearner(terms, nil)
 	for epoch := 6; epoch < 24*200; epoch += 6 {
 		var got []env.Crawled
@@ -82,12 +96,13 @@ func TestDelayByTheHour(t *testing.T) {
 		}
 		l.Update(got, &env.Online{Epoch: epoch + 1})
 	}
-	for hour, first := range map[int]int{18: 0, 6: 1} {
-		at := 24*200 + hour
+	for _, tt := range []struct{ hour, first int }{{6, 1}, {18, 0}} {
+		at := 24*200 + tt.hour
 		o := &env.Online{Epoch: at, Last: []int{at - 6, at - 6}}
 		day, night := l.foretell(0, l.optimistic(0), o), l.foretell(1, l.optimistic(1), o)
-		if (day > 2*night) != (first == 0) || (night > 2*day) != (first == 1) {
-			t.Errorf("at %d o'clock the source of the day has the index %v, that of the night %v", hour, day, night)
+		if (day > 2*night) != (tt.first == 0) || (night > 2*day) != (tt.first == 1) {
+			t.Errorf("at %d o'clock the source of the day has the index %v, that of the night %v; want that of %d first",
+				tt.hour, day, night, tt.first)
 		}
 	}
 }

@@ -91,7 +91,8 @@ func TestClock(t *testing.T) {
 					now := s.now.Add(s.Ahead)
 					for _, row := range s.view("").Feeds {
 						if row := s.Row(row); row.Last.After(now) || row.Due.Sub(now) > 36*time.Hour {
-							t.Errorf("at %v the last look at %s was at %v, the next is at %v", now, row.Name(), row.Last, row.Due)
+							t.Errorf("at %v the last look at %s was at %v, the next is at %v",
+								now, row.Name(), row.Last, row.Due)
 						}
 					}
 					if d := s.stats.Days[0].Begin; d.After(now) || now.Sub(d) > 24*time.Hour {

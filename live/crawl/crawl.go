@@ -279,7 +279,8 @@ func (c *Crawler) Tick() (begun int, err error) {
 			if !wanted {
 				continue
 			}
-			if err := c.learner.Update(learner.Crawl{Source: t.URL, At: now, Outcome: learner.Failed, NotBefore: at}); err != nil {
+			failed := learner.Crawl{Source: t.URL, At: now, Outcome: learner.Failed, NotBefore: at}
+			if err := c.learner.Update(failed); err != nil {
 				return begun, err
 			}
 			continue
@@ -428,7 +429,8 @@ func (c *Crawler) obey(r *record, res *feed.Result, now time.Time) {
 	longest := now.Add(c.opt.Longest)
 	fresh := now.Add(max(res.Fresh, r.Pace.Every))
 	if fresh.After(longest) {
-		r.Capped = fmt.Sprintf("its publisher asks to wait %s; obeyed are %s, the longest interval", span(fresh.Sub(now)), span(c.opt.Longest))
+		r.Capped = fmt.Sprintf("its publisher asks to wait %s; obeyed are %s, the longest interval",
+			span(fresh.Sub(now)), span(c.opt.Longest))
 		fresh = longest
 	}
 	r.wait(fresh, published)

@@ -103,7 +103,8 @@ func (m *Miniflux) call(method, path string, into any) error {
 		}
 		return &Away{fmt.Errorf("Miniflux at %s answers %s", shown(m.url), res.Status)}
 	case res.StatusCode == http.StatusUnauthorized:
-		return &Away{fmt.Errorf("Miniflux at %s refuses the token; needed is that of an API key of its settings", shown(m.url))}
+		return &Away{fmt.Errorf("Miniflux at %s refuses the token; needed is that of an API key of its settings",
+			shown(m.url))}
 	case res.StatusCode/100 != 2:
 		return &Away{fmt.Errorf("Miniflux at %s answers %s", shown(m.url), res.Status)}
 	case into == nil:
@@ -179,7 +180,10 @@ func (m *Miniflux) Refresh(p feed.Place) feed.Result {
 	}
 	found := &feed.Feed{Title: f.Title, Whole: true}
 	for _, e := range entries {
-		item := feed.Item{ID: uint64(e.ID), Title: feed.Line(e.Title), Link: e.URL, Summary: feed.Summary(e.Content), Published: e.Published.UTC()}
+		item := feed.Item{
+			ID: uint64(e.ID), Title: feed.Line(e.Title), Link: e.URL,
+			Summary: feed.Summary(e.Content), Published: e.Published.UTC(),
+		}
 		if !e.Published.Before(f.CheckedAt) {
 			item.Published = time.Time{} // it has none, and was given that of the check
 		}
@@ -201,7 +205,8 @@ func (m *Miniflux) entries(path string, after int64) (entries []minifluxEntry, e
 	for {
 		if after > 0 {
 			query = url.Values{
-				"order": {"id"}, "direction": {"asc"}, "limit": {strconv.Itoa(pageEntries)}, "after_entry_id": {strconv.FormatInt(after, 10)},
+				"order": {"id"}, "direction": {"asc"}, "limit": {strconv.Itoa(pageEntries)},
+				"after_entry_id": {strconv.FormatInt(after, 10)},
 			}
 		}
 		var page struct {

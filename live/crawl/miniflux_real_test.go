@@ -111,7 +111,8 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		if k == feedUndated {
 			date = ""
 		}
-		fmt.Fprintf(w, `<item><guid>%d</guid><title>Item %d</title><link>http://f%d.test/%d</link><description>&lt;p&gt;About %d.&lt;/p&gt;</description>%s</item>`, n, n, k, n, n, date)
+		fmt.Fprintf(w, `<item><guid>%d</guid><title>Item %d</title><link>http://f%d.test/%d</link>`+
+			`<description>&lt;p&gt;About %d.&lt;/p&gt;</description>%s</item>`, n, n, k, n, n, date)
 	}
 	io.WriteString(w, `</channel></rss>`)
 }
@@ -124,9 +125,11 @@ type miniflux struct {
 
 func (m *miniflux) start(t *testing.T, program, database string) {
 	m.Cmd = exec.Command(program)
-	m.Env = append(os.Environ(), "DATABASE_URL="+database, "LISTEN_ADDR="+strings.TrimPrefix(m.address, "http://"), "RUN_MIGRATIONS=1",
-		"CREATE_ADMIN=1", "ADMIN_USERNAME=admin", "ADMIN_PASSWORD=secret123", "DISABLE_SCHEDULER_SERVICE=1",
-		"FETCHER_ALLOW_PRIVATE_NETWORKS=1", "SCHEDULER_ROUND_ROBIN_MIN_INTERVAL=1", "LOG_LEVEL=error", "BASE_URL="+m.address,
+	m.Env = append(os.Environ(),
+		"DATABASE_URL="+database, "LISTEN_ADDR="+strings.TrimPrefix(m.address, "http://"), "BASE_URL="+m.address,
+		"RUN_MIGRATIONS=1", "CREATE_ADMIN=1", "ADMIN_USERNAME=admin", "ADMIN_PASSWORD=secret123",
+		"DISABLE_SCHEDULER_SERVICE=1", "FETCHER_ALLOW_PRIVATE_NETWORKS=1",
+		"SCHEDULER_ROUND_ROBIN_MIN_INTERVAL=1", "LOG_LEVEL=error",
 		"http_proxy=", "https_proxy=", "HTTP_PROXY=", "HTTPS_PROXY=")
 	m.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	check(m.Start())
@@ -157,14 +160,20 @@ func (m *miniflux) ask(method, path string, body, into any) {
 // answers returns what it answers, for tests without it.
 func (m *miniflux) answers(good, bad int64) []byte {
 	all := map[string]answer{}
-	for name, q := range map[string]string{
-		"feeds": "GET /v1/feeds", "feed": fmt.Sprintf("GET /v1/feeds/%d", good), "refresh": fmt.Sprintf("PUT /v1/feeds/%d/refresh", good),
-		"entries": fmt.Sprintf("GET /v1/feeds/%d/entries?order=id&direction=desc&limit=2", good), "no feed": "PUT /v1/feeds/999999/refresh",
-		"no token": "GET /v1/feeds", "failing refresh": fmt.Sprintf("PUT /v1/feeds/%d/refresh", bad), "failing feed": fmt.Sprintf("GET /v1/feeds/%d", bad),
+	whole, failing := fmt.Sprint("/v1/feeds/", good), fmt.Sprint("/v1/feeds/", bad)
+	for _, q := range []struct{ name, method, path string }{
+		{"feeds", "GET", "/v1/feeds"},
+		{"feed", "GET", whole},
+		{"refresh", "PUT", whole + "/refresh"},
+		{"entries", "GET", whole + "/entries?order=id&direction=desc&limit=2"},
+		{"no feed", "PUT", "/v1/feeds/999999/refresh"},
+		{"no token", "GET", "/v1/feeds"},
+		{"failing refresh", "PUT", failing + "/refresh"},
+		{"failing feed", "GET", failing},
 	} {
-		method, path, _ := strings.Cut(q, " ")
+		name := q.name
 		for range 2 {
-			r := must(http.NewRequest(method, m.address+path, nil))
+			r := must(http.NewRequest(q.method, m.address+q.path, nil))
 			if name != "no token" {
 				r.SetBasicAuth("admin", "secret123")
 			}
@@ -286,13 +295,15 @@ func TestRealMiniflux(t *testing.T) {
 		}
 		m.ask("GET", fmt.Sprintf("/v1/feeds/%d/entries?limit=1", id), nil, &all)
 		if r.Items+more != all.Total || r.Items < pageItems {
-			t.Errorf("feed %d: %d items were found and %d wait; Miniflux has %d (%v)", k, r.Items, more, all.Total, res.Err)
+			t.Errorf("feed %d: %d items were found and %d wait; Miniflux has %d (%v)",
+				k, r.Items, more, all.Total, res.Err)
 		}
 		if k == feedUndated && r.Hours != ([7][24]int{}) {
 			t.Errorf("items without dates have %v", r.Hours)
 		}
 	}
-	t.Logf("%d requests for 50 feeds in 51 hours, of at most %d; %d items; half of them within %v", requests, 51*60, s.stats.Items, s.stats.Days[0].Quantile(.5))
+	t.Logf("%d requests for 50 feeds in 51 hours, of at most %d; %d items; half of them within %v",
+		requests, 51*60, s.stats.Items, s.stats.Days[0].Quantile(.5))
 	if len(soon) > 0 || requests < 1500 || requests > 51*60+200 {
 		t.Errorf("%d requests; sooner than they may be: %q", requests, soon)
 	}
@@ -300,12 +311,14 @@ func TestRealMiniflux(t *testing.T) {
 		t.Errorf("%d requests for the feed that asks to wait: %+v", len(p.asked[feedRetries]), one)
 	}
 	if *update {
-		check(os.WriteFile(answersFile, m.answers(s.Crawler.reader.(*paced).Reader.(*Miniflux).ids[at(0)], s.Crawler.reader.(*paced).Reader.(*Miniflux).ids[at(feedFails)]), 0o644))
+		ids := s.Crawler.reader.(*paced).Reader.(*Miniflux).ids
+		check(os.WriteFile(answersFile, m.answers(ids[at(0)], ids[at(feedFails)]), 0o644))
 	}
 	var removed struct{}
 	func() {
 		defer func() { recover() }() // it answers nothing
-		m.ask("DELETE", fmt.Sprintf("/v1/feeds/%d", s.Crawler.reader.(*paced).Reader.(*Miniflux).ids[at(0)]), nil, &removed)
+		first := s.Crawler.reader.(*paced).Reader.(*Miniflux).ids[at(0)]
+		m.ask("DELETE", fmt.Sprintf("/v1/feeds/%d", first), nil, &removed)
 	}()
 	if s.pass(2 * time.Minute); s.feeds[at(0)].listed {
 		t.Error("a feed that was removed there is on the list")

@@ -95,7 +95,8 @@ func (m *fakeMiniflux) give(w http.ResponseWriter, name string, change func(any)
 func (m *fakeMiniflux) feed(template any, id int64) any {
 	f := m.feeds[id]
 	values := map[string]any{
-		"id": id, "feed_url": f.url, "title": fmt.Sprint("Feed ", id), "checked_at": f.checked, "next_check_at": f.checked.Add(max(f.wait, time.Minute)),
+		"id": id, "feed_url": f.url, "title": fmt.Sprint("Feed ", id),
+		"checked_at": f.checked, "next_check_at": f.checked.Add(max(f.wait, time.Minute)),
 		"disabled": f.disabled,
 	}
 	if !f.fails {
@@ -135,12 +136,18 @@ func (m *fakeMiniflux) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			template := body.(map[string]any)["entries"].([]any)[0]
 			all := []any{}
 			for _, e := range f.after(q.URL.Query()) {
-				all = append(all, with(template, map[string]any{"id": e.id, "feed_id": id, "published_at": e.published, "title": fmt.Sprint("Entry ", e.id)}))
+				all = append(all, with(template, map[string]any{
+					"id": e.id, "feed_id": id, "published_at": e.published, "title": fmt.Sprint("Entry ", e.id),
+				}))
 			}
 			return with(body, map[string]any{"entries": all, "total": len(f.entries)})
 		})
 	default:
-		m.give(w, map[bool]string{true: "failing feed", false: "feed"}[f.fails], func(body any) any { return m.feed(body, id) })
+		name := "feed"
+		if f.fails {
+			name = "failing feed"
+		}
+		m.give(w, name, func(body any) any { return m.feed(body, id) })
 	}
 }
 
@@ -195,12 +202,16 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func TestMiniflux(t *testing.T) {
 	m := newFakeMiniflux(t)
 	at := func(k int64) string { return fmt.Sprintf("http://f%d.test/feed", k) }
-	for id, f := range map[int64]*fakeFeed{
-		1: {every: time.Hour}, 2: {every: 5 * time.Hour}, 3: {every: time.Hour, fails: true}, 4: {every: time.Hour, wait: 3 * time.Hour},
-		5: {every: time.Hour, disabled: true}, 6: {every: time.Minute},
-	} {
+	m.feeds = map[int64]*fakeFeed{
+		1: {every: time.Hour},
+		2: {every: 5 * time.Hour},
+		3: {every: time.Hour, fails: true},
+		4: {every: time.Hour, wait: 3 * time.Hour},
+		5: {every: time.Hour, disabled: true},
+		6: {every: time.Minute},
+	}
+	for id, f := range m.feeds {
 		f.url = at(id)
-		m.feeds[id] = f
 	}
 	s := steer(t, m).pass(30 * time.Hour)
 	asked := map[int64]int{}
@@ -261,12 +272,15 @@ func TestMinifluxAway(t *testing.T) {
 	}
 	set(true)
 	s.pass(2 * time.Hour)
-	if page := s.get("/").Body.String(); r.Failures > 0 || r.Items != before || s.away == nil || !strings.Contains(page, "does not answer") {
+	page := s.get("/").Body.String()
+	if r.Failures > 0 || r.Items != before || s.away == nil || !strings.Contains(page, "does not answer") {
 		t.Errorf("%+v, %v", r, s.away)
 	}
 	set(false)
 	s.pass(3 * time.Hour)
-	if page := s.get("/").Body.String(); r.Items != len(m.feeds[1].entries) || r.Items < before+4 || s.away != nil || strings.Contains(page, "does not answer") {
+	page = s.get("/").Body.String()
+	if r.Items != len(m.feeds[1].entries) || r.Items < before+4 || s.away != nil ||
+		strings.Contains(page, "does not answer") {
 		t.Errorf("%d items, of %d, %d before: %v", r.Items, len(m.feeds[1].entries), before, s.away)
 	}
 }
@@ -297,13 +311,16 @@ func must2(_ []Outline, _ []error, err error) { check(err) }
 // TestMinifluxRefuses: what is wrong with the reader is said.
 func TestMinifluxRefuses(t *testing.T) {
 	m := newFakeMiniflux(t)
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }))
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte("<html>"))
+	}))
 	defer other.Close()
 	for _, tt := range []struct{ address, token, want string }{
 		{m.URL, "wrong", "refuses the token; needed is that of an API key"}, {other.URL, "token", "is not Miniflux"},
 		{"http://127.0.0.1:1", "token", "does not answer"},
 	} {
-		if _, _, err := NewMiniflux(tt.address, tt.token).Feeds(); err == nil || !strings.Contains(err.Error(), tt.want) {
+		_, _, err := NewMiniflux(tt.address, tt.token).Feeds()
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}

@@ -59,7 +59,8 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 			continue
 		}
 		o, err := newOutline(start.Attr)
-		category := strings.Join(slices.DeleteFunc(slices.Clone(folders), func(name string) bool { return name == "" }), "/")
+		nameless := func(name string) bool { return name == "" }
+		category := strings.Join(slices.DeleteFunc(slices.Clone(folders), nameless), "/")
 		folder := ""
 		if o.URL == "" {
 			folder = o.Title

@@ -179,7 +179,8 @@ func (l *Learned) stepSince(crawl string) (time.Duration, error) {
 	if step.Abs() <= behind {
 		return 0, err
 	}
-	l.log.Warn("the clock was set; the learned crawl goes on from there", "crawl", crawl, "time", l.read.Time.UTC(), "by", step)
+	l.log.Warn("the clock was set; the learned crawl goes on from there",
+		"crawl", crawl, "time", l.read.Time.UTC(), "by", step)
 	return step, err
 }
 
@@ -267,7 +268,8 @@ func (l *Learned) save(crawl string, c *learnedCrawl) {
 		var read []byte
 		read, err = json.Marshal(l.read)
 		if err == nil {
-			err = l.store.Set(store.Value{Name: stateName(crawl), Data: state.Bytes()}, store.Value{Name: clockName(crawl), Data: read})
+			err = l.store.Set(store.Value{Name: stateName(crawl), Data: state.Bytes()},
+				store.Value{Name: clockName(crawl), Data: read})
 		}
 	}
 	if err != nil {

@@ -121,7 +121,10 @@ func (c *crawler) save() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s := learner.Saved{Config: c.config, Start: c.terms.Start, Length: c.terms.Length, Objective: c.terms.Objective, State: state, Run: books}
+	s := learner.Saved{
+		Config: c.config, Start: c.terms.Start, Length: c.terms.Length, Objective: c.terms.Objective,
+		State: state, Run: books,
+	}
 	data, err := s.Encode()
 	return string(data), err
 }
