@@ -263,3 +263,41 @@ func TestParts(t *testing.T) {
 		}
 	}
 }
+
+// TestShare holds the sum over hours against that over their epochs one by one, for epochs
+// that fill hours and days and for those that do not, from anywhere in an hour.
+func TestShare(t *testing.T) {
+	r := stream.New(3, stream.Test)
+	for _, seconds := range []float64{61, 300, 720, 1200, 1700, 3600, 5400, 14400} {
+		e := New(env.Terms{Costs: make([]float64, 1), Length: seconds, Start: 1_700_001_234}, 0, true)
+		for k := range e.Profile {
+			e.Profile[k], e.Sources[0].Calendar.Own[k] = float32(2*r.Float64()), float32(2*r.Float64())
+		}
+		for _, alpha := range []float64{.3, .9, .97} {
+			for _, n := range []float64{1, 2, 2.5, 7, 40, 160, math.Inf(1)} {
+				at, step := r.Intn(5000), 2*r.Intn(2)-1
+				share, ofAll := e.Share(0, at, step, n, alpha)
+				var want, wantAll float64
+				w, k, hour := 1-alpha, at+max(0, step), -1
+				for j := 0; j < lookAround; j, k, w = j+1, k+step, w*alpha {
+					bins := e.clock.at(k)
+					if now := bins[0] + hours*bins[1]; now != hour {
+						if hour = now; w <= negligibleShare {
+							break
+						}
+					}
+					of := func(p *profile) float64 { return float64(p[bins[0]])*float64(p[bins[1]])*float64(p[bins[2]]) - 1 }
+					wantAll += w * of(&e.Profile)
+					if last := min(float64(j+1), n); last > float64(j) { // of which the last may be a part
+						want += (math.Pow(alpha, float64(j)) - math.Pow(alpha, last)) * of(&e.Sources[0].Calendar.Own)
+					}
+				}
+				want, wantAll = 1+want/(1-math.Pow(alpha, n)), 1+wantAll
+				if math.Abs(share-want) > 1e-5 || math.Abs(ofAll-wantAll) > 1e-5 || share < 0 {
+					t.Errorf("epochs of %v s, %v of them from %d by %d, α = %v: %v of its mean, all %v; want %v and %v",
+						seconds, n, at, step, alpha, share, ofAll, want, wantAll)
+				}
+			}
+		}
+	}
+}

@@ -210,7 +210,7 @@ func (e *Estimates) Source(i int) (s env.Source, ofInflow, ofDecay float64) {
 // Clone returns a copy of all that was learned.
 func (e *Estimates) Clone() *Estimates {
 	c := *e
-	c.Sources = slices.Clone(e.Sources)
+	c.Sources, c.around = slices.Clone(e.Sources), around{epoch: math.MinInt}
 	return &c
 }
 

@@ -22,6 +22,8 @@ const (
 	thursday    = 4                   // day of a week that begins on Sunday: 1 January 1970
 	longestHour = 4 * 3600            // seconds: longer epochs hold no single hour
 	lookAround  = 7 * 24              // epochs over which shares are looked at: a week of hours
+
+	negligibleShare = 1e-4 // of what is foretold, that an epoch has and is looked at
 )
 
 // dated reports whether there is anything to learn of the calendar.
@@ -85,7 +87,14 @@ func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen, epoch int
 		c.Items[k] *= float32(keep)
 		c.Epochs[k] *= float32(keep)
 	}
+	near := e.lookAt(epoch)
 	count := func(to *profile, t int) {
+		if k := t - epoch + lookAround; k >= 0 && k < len(near.bins) {
+			for _, bin := range near.bins[k] {
+				to[bin]++
+			}
+			return
+		}
 		for _, bin := range e.clock.at(t) {
 			to[bin]++
 		}
@@ -188,10 +197,52 @@ func (e *Estimates) fitProfiles() {
 	}
 }
 
-// around holds the bins of the epochs about a given one.
+// around holds the bins of the epochs about a given one, and the hours in which they lie.
 type around struct {
 	epoch int
-	bins  [2*lookAround + 1][len(cycles)]int
+	bins  [2*lookAround + 1][len(cycles)]int32
+	hours [2][]hourRun // of the epochs up to that one, backwards, and of those that follow it
+}
+
+// hourRun are epochs in a row that lie in one hour of one day. Of two in a row that
+// have the same parts of their hours, each is a repetition of the other.
+type hourRun struct {
+	hour, day int32
+	parts     []int32 // bin of the part of the hour of each epoch
+	repeats   bool    // has the parts of the run before
+}
+
+// lookAt brings the bins to those about epoch t.
+func (e *Estimates) lookAt(t int) *around {
+	a := &e.around
+	if a.epoch == t {
+		return a
+	}
+	a.epoch = t
+	for k := range a.bins {
+		for j, bin := range e.clock.at(t + k - lookAround) {
+			a.bins[k][j] = int32(bin)
+		}
+	}
+	parts := make([]int32, 0, 2*lookAround)
+	for side, step := range []int{-1, 1} {
+		runs := a.hours[side][:0]
+		for k := range lookAround {
+			bins := a.bins[lookAround+max(0, step)+k*step]
+			parts = append(parts, bins[2])
+			if last := len(runs) - 1; last >= 0 && runs[last].hour == bins[0] && runs[last].day == bins[1] {
+				run := &runs[last]
+				run.parts = parts[len(parts)-len(run.parts)-1:]
+				continue
+			}
+			runs = append(runs, hourRun{hour: bins[0], day: bins[1], parts: parts[len(parts)-1:]})
+		}
+		for r := range runs[1:] {
+			runs[r+1].repeats = slices.Equal(runs[r+1].parts, runs[r].parts)
+		}
+		a.hours[side] = runs
+	}
+	return a
 }
 
 // Share returns what source i publishes, over its mean, in the n epochs up to epoch t
@@ -199,26 +250,46 @@ type around struct {
 // gₖ the share of the k-th from t and 1 of those beyond a week,
 //
 //	Σ αᵏgₖ/Σ αᵏ = 1 + (1 − α)/(1 − αⁿ) Σ αᵏ(gₖ − 1)
+//
+// The epochs of one hour have in common what the hour and the day are worth, and of many
+// hours the sum over their parts is the same.
 func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float64) {
 	if e.Profile == even && e.Vary == (variances{}) {
 		return 1, 1
 	}
-	a, own, all := &e.around, &e.Sources[i].Calendar.Own, &e.Profile
-	if a.epoch != t {
-		a.epoch = t
-		for k := range a.bins {
-			a.bins[k] = e.clock.at(t + k - lookAround)
+	a, own, all := e.lookAt(t), &e.Sources[i].Calendar.Own, &e.Profile
+	w, left := 1-alpha, n // (1 − α)αᵏ at the beginning of an hour, and epochs of n that are left there
+	fall := 1.            // αᵐ of an hour of m epochs
+	var sum, sumAll, base float64
+	for _, run := range a.hours[max(0, step)] {
+		if w <= negligibleShare {
+			break
 		}
-	}
-	w, at := 1-alpha, lookAround+max(0, step)
-	for k := 0; k < lookAround && w > 1e-4; k++ {
-		hour, day, part := a.bins[at][0], a.bins[at][1], a.bins[at][2]
-		if float64(k) < n {
-			share += w * float64(own[hour]*own[day]*own[part]-1)
+		m := len(run.parts)
+		if !run.repeats {
+			sum, sumAll, base, fall = 0, 0, 0, 1
+			for _, part := range run.parts {
+				sum += fall * float64(own[part])
+				sumAll += fall * float64(all[part])
+				base += fall
+				fall *= alpha
+			}
 		}
-		ofAll += w * float64(all[hour]*all[day]*all[part]-1)
-		w *= alpha
-		at += step
+		ofAll += w * (float64(all[run.hour]*all[run.day])*sumAll - base)
+		switch day := float64(own[run.hour] * own[run.day]); {
+		case left >= float64(m):
+			share += w * (day*sum - base)
+		default:
+			for k, v := 0, w; float64(k) < left; k++ {
+				if rest := left - float64(k); rest < 1 { // a part of an epoch
+					v *= (1 - math.Pow(alpha, rest)) / (1 - alpha)
+				}
+				share += v * (day*float64(own[run.parts[k]]) - 1)
+				v *= alpha
+			}
+		}
+		left -= float64(m)
+		w *= fall
 	}
 	return 1 + share/(1-math.Pow(alpha, n)), 1 + ofAll
 }
