@@ -81,6 +81,7 @@ type Learner struct {
 	key     []float64    // of those that are awake
 	thought []env.Source // what they are thought to be, likewise
 	order   []int        // some of their places
+	fixed   []env.Source // of one that learns no more: what sources are thought to be, as far as they were looked at; nil otherwise
 }
 
 var (
@@ -290,5 +291,6 @@ func (l *Learner) Frozen() *Policy {
 	f.est = l.est.Clone()
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
 	f.Wake, f.key, f.thought, f.order = nil, nil, nil, nil
+	f.fixed = make([]env.Source, len(f.terms.Costs))
 	return &Policy{&f}
 }

@@ -12,10 +12,16 @@ import (
 // than it is thought, so that it is tried: a source whose decay is thought too fast is
 // crawled too often for old items to show it; thought too slow, it waits, and they do.
 func (l *Learner) optimistic(i int) env.Source {
+	if l.fixed != nil && l.fixed[i].Rate > 0 {
+		return l.fixed[i]
+	}
 	s, ofInflow, ofDecay := l.est.Source(i)
 	s.Decay *= math.Exp(-l.set.Optimism * ofDecay)
 	s.Interest *= math.Exp(l.set.Optimism * ofInflow)
 	s.Cost = l.terms.Costs[i]
+	if l.fixed != nil {
+		l.fixed[i] = s
+	}
 	return s
 }
 

@@ -35,9 +35,11 @@ const (
 	unseen             // nothing is known of it, and it waits in line
 	woken
 
-	sleepRounds = 2  // for how long a source sleeps at most
-	margin      = 24 // epochs before its threshold in which a source does not sleep: a day of hours
-	enough      = 2  // budgets that those that are awake cost at least,
+	sleepRounds = 2    // for how long a source sleeps at most
+	margin      = 24   // epochs before its threshold in which a source does not sleep: a day of hours,
+	marginRound = .25  // and that part of a round at most where sources are
+	many        = 2000 // or more, and a look at each takes long
+	enough      = 2    // budgets that those that are awake cost at least,
 )
 
 // wakeAll puts all sources of which something is known among those that are awake.
@@ -136,6 +138,7 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 			s.ring.Add(i, until)
 		}
 	}
+	margin := float64(l.margin())
 	most := sleepRounds*l.round + margin
 	l.order = l.order[:0]
 	for k, id := range s.Awake {
@@ -159,7 +162,7 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 		if wait > margin {
 			// Its threshold is looked for where it lets the source sleep at all.
 			c := index.NewCurve(l.thought[k])
-			near, far := age+2*margin, age+2*int(math.Ceil(wait))
+			near, far := age+int(2*margin), age+2*int(math.Ceil(wait))
 			wait = min(wait, float64(c.Age(l.Low*c.Cost, near, far)-age)/2)
 		}
 		if wait > margin {
@@ -170,6 +173,14 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 	}
 	s.present()
 	s.Next = s.ring.Next()
+}
+
+// margin returns how many epochs before its threshold a source does not sleep.
+func (l *Learner) margin() int {
+	if len(l.terms.Costs) < many {
+		return margin
+	}
+	return int(max(1, min(margin, marginRound*l.round)))
 }
 
 func (s schedule) clone() schedule {
