@@ -25,6 +25,7 @@ import (
 	"ephemera/experiments/replay"
 	"ephemera/experiments/result"
 	"ephemera/internal/files"
+	"ephemera/internal/plain"
 	"ephemera/learner"
 )
 
@@ -104,7 +105,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	q.Longest = longest.Hours()
 	out = cmp.Or(out, filepath.Join("results", "replay-"+replay.Name(log)))
 	q.HalfLife, q.Workers = half.Hours(), cmp.Or(q.Workers, cli.Cores)
-	show, clear := cli.Progress(stderr, "tasks")
+	show, clear := cli.Progress(stderr, "decisions")
 	q.Progress = show
 	if q.Log, err = columns.Read(ctx, log); err != nil {
 		return err
@@ -140,7 +141,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	if err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	fmt.Fprintf(stderr, "wrote %s\n", path)
+	fmt.Fprintf(stderr, "wrote %s\n", plain.Text(path))
 	return result.Print(stdout, a, format)
 }
 

@@ -91,3 +91,30 @@ func TestErrors(t *testing.T) {
 	refuse(log+" -crawls-per-hour 0.005", cli.Failure, "needed are 8 or more")
 	refuse("none.csv", cli.Failure, "none.csv")
 }
+
+// A log may come from anywhere: what would move the cursor of a terminal or set its title
+// is written out, in the answer, in errors and on stderr.
+func TestOddNames(t *testing.T) {
+	odd := "evil\x1b[2J"
+	log := clitest.Log(t, "source,published_unix", 3001, func(k int) string {
+		at := k * 700
+		if k == 3000 {
+			at *= 1000 // far from the rest, and so named
+		}
+		return fmt.Sprintf("%s%d,%d", odd, k%3*(k%7)%5, at)
+	})
+	dir := filepath.Join(t.TempDir(), odd)
+	for _, format := range []string{"table", "markdown"} {
+		out, said, err := clitest.Call(t, run, log, "-out", dir, "-format", format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out+said, "\x1b") || !strings.Contains(out, `evil\x1b[2J`) || !strings.Contains(said, `evil\x1b[2J`) {
+			t.Errorf("%s: stdout %q\nstderr %q", format, out, said)
+		}
+	}
+	crawls := clitest.Log(t, "source,crawled_unix", 1, func(int) string { return odd + ",soon" })
+	if _, _, err := clitest.Call(t, run, log, "-now", crawls, "-out", dir); err == nil || strings.Contains(cli.Line("replay", err), "\x1b") {
+		t.Errorf("%q", err)
+	}
+}

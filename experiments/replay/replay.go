@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"ephemera/env"
@@ -49,7 +50,7 @@ type Question struct {
 	Longest  float64
 	Seed     uint64
 	Workers  int
-	Progress func(done, total int) // may be nil
+	Progress func(done, total int) // is given how many decisions are made, of all; may be nil
 }
 
 // Answer is what a better schedule brings. The rate and the crawls of its question are
@@ -58,7 +59,7 @@ type Answer struct {
 	Question
 	Name     string   // of the log
 	Now      string   // what is done now
-	Never    bool     // what items are worth is never told
+	Never    bool     // what items are worth never becomes known
 	Uneven   bool     // items differ in utility
 	Outliers []string // date and source of the items that are left out, since they are dated far from the rest
 	Budget   int      // crawls per epoch
@@ -82,6 +83,31 @@ type Answer struct {
 
 	window window
 	middle int // the epoch at which the second half of the recording begins
+
+	decided sync.Mutex // of those that count their decisions
+	made    int        // decisions
+	planned int        // those of all schedules; 0 before they begin
+}
+
+// decisions returns how many all schedules take.
+func (a *Answer) decisions() int {
+	w := a.window
+	total := (len(a.Rows)-1)*w.epochs() + int(week/w.length) + min(int(week/w.length), w.epochs()-a.middle)
+	for _, share := range shares {
+		total += w.withShare(share).epochs()
+	}
+	return total
+}
+
+// decide counts a decision.
+func (a *Answer) decide() {
+	if a.Progress == nil || a.planned == 0 {
+		return
+	}
+	a.decided.Lock()
+	defer a.decided.Unlock()
+	a.made++
+	a.Progress(a.made, a.planned)
 }
 
 // schedule is what one schedule brings. The figures of its row are per epoch, with
@@ -134,9 +160,15 @@ func pace(n int, rate, hours float64) (length float64, budget int) {
 	return max(1, math.Round(3600*float64(budget)/rate)), budget
 }
 
-// patience is how often the schedules of a log may look at a source, unless it is said
-// from when on the log is played: it is estimated to take about a minute on two cores, which was not timed.
-const patience = 1.5e7
+// patience is how often all that is done with a log may look at a source, unless it is
+// said from when on the log is played. A look takes 1.5 µs, so that this is a minute on
+// two cores.
+const patience = 8e7
+
+const (
+	plays    = 4  // of the learner in the whole log: one, with fewer crawls 2.6 together, and certainty
+	deciding = .4 // part of the time of a learner in which it decides and does not learn
+)
 
 // looks returns how often an epoch looks at a source, in the time of the learner: at
 // those near their threshold, and several times at those that are crawled; rules, which
@@ -157,7 +189,9 @@ func (a *Answer) fixWindow() {
 		w.length, w.budget = pace(n, a.Rate, hours)
 		epochs := math.Floor((last - first) / w.length)
 		w.to = first + epochs*w.length
-		enough := max(8, math.Floor(patience/w.looks(n)))
+		looks := w.looks(n)
+		timetable := week / w.length * deciding * looks
+		enough := max(8, math.Floor((patience-timetable)/(plays*looks)))
 		if epochs <= enough || a.First != nil {
 			return
 		}
@@ -200,7 +234,8 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	a.Budgets = make([]part, len(shares)+1)
 
 	last := len(a.Rows) - 1
-	err := experiments.Each(ctx, last+len(shares), max(1, q.Workers), q.Progress, func(ctx context.Context, i int) error {
+	a.planned = a.decisions()
+	err := experiments.Each(ctx, last+len(shares), max(1, q.Workers), nil, func(ctx context.Context, i int) error {
 		switch {
 		case i == 0:
 			return a.learn(ctx)

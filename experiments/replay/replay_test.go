@@ -191,11 +191,11 @@ func TestLongLogs(t *testing.T) {
 	}{
 		{sources: 120, days: 730, rate: 5, hours: .2, played: 730},
 		{sources: 64, days: 117, rate: 60, hours: precise, played: 117},
-		{sources: 120, days: 730, rate: 60, hours: 2 * precise, played: 471},
+		{sources: 120, days: 730, rate: 60, hours: 2 * precise, played: 627},
 		{sources: 1000, days: 60, rate: 250, hours: 2 * precise, played: 60},
-		{sources: 1000, days: 365, rate: 250, hours: 4 * precise, played: 112.5},
+		{sources: 1000, days: 365, rate: 250, hours: 4 * precise, played: 150.7},
 		{sources: 1e5, days: 30, rate: 60, hours: precise, played: 30},
-		{sources: 1e5, days: 30, rate: 25000, hours: 4 * precise, played: 1.125},
+		{sources: 1e5, days: 30, rate: 25000, hours: 4 * precise, played: .806},
 		{sources: 1e5, days: 30, rate: 25000, hours: precise, played: 30, first: true},
 	} {
 		a := &Answer{Question: Question{Log: &env.Recording{Names: make([]string, c.sources), Last: int64(c.days * day)}, Rate: c.rate}}
@@ -247,11 +247,21 @@ func TestAnswer(t *testing.T) {
 	}
 	var one, two bytes.Buffer
 	q.Workers = 2
+	var made, planned int // decisions
+	q.Progress = func(done, total int) {
+		if done != made+1 || planned != 0 && total != planned {
+			t.Errorf("%d of %d decisions after %d of %d", done, total, made, planned)
+		}
+		made, planned = done, total
+	}
 	if err := result.Print(&one, a, result.JSON); err != nil {
 		t.Fatal(err)
 	}
 	if err := result.Print(&two, ask(t, q), result.JSON); err != nil {
 		t.Fatal(err)
+	}
+	if made != planned || made < len(a.Rows)*a.window.epochs() {
+		t.Errorf("%d of %d decisions were shown", made, planned)
 	}
 	if one.String() != two.String() {
 		t.Error("the answer depends on the number of workers")
@@ -366,7 +376,7 @@ func TestState(t *testing.T) {
 }
 
 // What becomes known after the end changes no crawl; what is known when it is crawled
-// does; and never to be told is the same as to have no column of utilities.
+// does; and never to observe them is the same as to have no column of utilities.
 func TestTold(t *testing.T) {
 	text := [3]string{"source,published,utility\n", "source,published,utility\n", "source,published\n"}
 	record(t, 15, 20).Each(func(i int, at int64, utility float64) {
@@ -389,7 +399,7 @@ func TestTold(t *testing.T) {
 	never, none := learned(text[0], math.Inf(1)), learned(text[2], 48)
 	same("never", never, none, true)
 	if never.Rows[1].Interest != none.Rows[1].Interest {
-		t.Errorf("never told: interest %v; without utilities %v", never.Rows[1].Interest, none.Rows[1].Interest)
+		t.Errorf("never observed: interest %v; without utilities %v", never.Rows[1].Interest, none.Rows[1].Interest)
 	}
 }
 

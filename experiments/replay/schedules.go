@@ -72,7 +72,7 @@ func inTurn(n int, period, from, to float64) (all []Crawl) {
 
 // play runs a learner or policy of the catalogue in the replayed window from its
 // beginning, and returns its crawls. A rule that may crawl all sources at once crawls
-// those that are due. watch, if not nil, is told after each epoch how many have been
+// those that are due. watch, if not nil, is given after each epoch how many have been
 // played, the learner, and the world.
 func (a *Answer) play(ctx context.Context, w window, name string, watch func(epochs int, l learner.Learner, played env.World) error) ([]Crawl, error) {
 	e, err := experiments.Find(name)
@@ -108,6 +108,7 @@ func (a *Answer) play(ctx context.Context, w window, name string, watch func(epo
 		Entry: e, Settings: settings, Level: e.FirstLevel(), Seed: a.Seed, Evaluation: -1,
 		Watch: func(trainee learner.Learner) experiments.Watcher {
 			return func(n int, _ float64, got []env.Crawled) error {
+				a.decide()
 				for _, c := range got {
 					crawls = append(crawls, Crawl{c.Source, w.end(n)})
 				}
@@ -245,12 +246,17 @@ func (a *Answer) hindsight(w window) env.Instance {
 	return in
 }
 
+// withShare returns the window in which as many crawls an epoch are that share of all.
+func (w window) withShare(share float64) window {
+	w.length = math.Round(w.length / share)
+	w.to = w.begin + math.Floor((w.to-w.begin)/w.length)*w.length
+	return w
+}
+
 // withFewer measures the learner with a share of the crawls. Epochs are longer,
 // so that each has as many crawls.
 func (a *Answer) withFewer(ctx context.Context, k int) error {
-	w := a.window
-	w.length = math.Round(w.length / shares[k])
-	w.to = w.begin + math.Floor((w.to-w.begin)/w.length)*w.length
+	w := a.window.withShare(shares[k])
 	crawls, err := a.play(ctx, w, theLearner, nil)
 	earned := measure(a.Log, crawls, w, a.HalfLife, a.Shows).Interest
 	a.Budgets[k] = part{shares[k], shares[k] * a.Rate, earned / a.Rows[0].Interest}
@@ -259,16 +265,17 @@ func (a *Answer) withFewer(ctx context.Context, k int) error {
 
 // learn runs the learner in the whole recording and makes a timetable of what it
 // has learned in the end. Another is made of what it has learned in the middle, and
-// replayed from there to the end beside the learner, which goes on learning.
+// replayed from there to the end next to the learner, which goes on learning.
 func (a *Answer) learn(ctx context.Context) error {
 	w := a.window
 	var half, learned env.Agent
+	var lastHalf, last []int // crawls of each source before
 	crawls, err := a.play(ctx, w, theLearner, func(epochs int, l learner.Learner, played env.World) (err error) {
 		switch epochs {
 		case a.middle:
-			half = l.Frozen()
+			half, lastHalf = l.Frozen(), slices.Clone(played.View().Last)
 		case w.epochs():
-			learned = l.Frozen()
+			learned, last = l.Frozen(), slices.Clone(played.View().Last)
 			a.State, err = a.state(l, played)
 		}
 		return err
@@ -277,11 +284,11 @@ func (a *Answer) learn(ctx context.Context) error {
 		return err
 	}
 	a.Rows[1] = a.row("learning", crawls, w)
-	if a.Timetable, err = a.timetable(ctx, learned, w.epochs()); err != nil {
+	if a.Timetable, err = a.timetable(ctx, learned, last, w.epochs(), week); err != nil {
 		return err
 	}
-	made, err := a.timetable(ctx, half, a.middle)
 	w.from = w.end(a.middle - 1)
+	made, err := a.timetable(ctx, half, lastHalf, a.middle, min(week, w.to-w.from))
 	a.SecondHalf = []schedule{
 		a.row("now", a.Crawls, w), a.row("learning", crawls, w), a.row("timetable", repeatWeek(made, w.from, w.to), w),
 	}
@@ -300,31 +307,27 @@ func (a *Answer) state(l learner.Learner, played env.World) ([]byte, error) {
 	return state.Bytes(), err
 }
 
-// timetable returns the crawls of a week of a policy that learns no more, and sees
-// nothing but its own crawls, from an epoch on. It is the second week, when what
-// began with all sources just crawled has settled.
-func (a *Answer) timetable(ctx context.Context, policy env.Agent, epoch int) (all []Crawl, err error) {
+// timetable returns the crawls, for so many seconds, of a policy that learns no more and
+// sees nothing but its own crawls, from an epoch on before which the sources had those
+// last crawls.
+func (a *Answer) timetable(ctx context.Context, policy env.Agent, last []int, epoch int, lasts float64) (all []Crawl, err error) {
 	view := &env.Observed{}
-	view.Epoch, view.Last = epoch, make([]int, len(a.Log.Names))
-	for i := range view.Last {
-		view.Last[i] = epoch - 1 // as if all had just been crawled
-	}
-	from := a.window.end(epoch-1) + week
+	view.Epoch, view.Last = epoch, last
+	from := a.window.end(epoch - 1)
 	waits := a.newWaits(a.window)
 	var selected []int
-	for a.window.end(view.Epoch) <= from+week {
+	for a.window.end(view.Epoch) <= from+lasts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		waits.limit(&view.Online)
 		selected = policy.Select(selected[:0], view)
 		for _, i := range selected {
-			if at := a.window.end(view.Epoch); at > from {
-				all = append(all, Crawl{i, at})
-			}
+			all = append(all, Crawl{i, a.window.end(view.Epoch)})
 			view.Last[i] = view.Epoch
 		}
 		view.Epoch++
+		a.decide()
 	}
 	return all, nil
 }
