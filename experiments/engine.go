@@ -60,7 +60,7 @@ func (e *Engine) perform(ctx context.Context, c *Job) (*Record, error) {
 	}
 	rec := *own
 	rec.Run, rec.Curve = c.Run, slices.Clone(own.Curve)
-	rec.beside(exact)
+	rec.addRatios(exact)
 	return &rec, nil
 }
 
@@ -82,12 +82,12 @@ func (e *Engine) Recorded(ctx context.Context, c *Job, who string, learning, lea
 	if rec.Learned, err = learned.figures(rec.Bound); err != nil {
 		return nil, err
 	}
-	rec.beside(exact)
+	rec.addRatios(exact)
 	return rec, nil
 }
 
-// beside fills in the shares of what exact Whittle earned in the same epochs.
-func (r *Record) beside(exact *Record) {
+// addRatios fills in the shares of what exact Whittle earned in the same epochs.
+func (r *Record) addRatios(exact *Record) {
 	r.Learning.Whittle, r.Learned.Whittle = exact.Learning.Reward, exact.Learned.Reward
 	for _, f := range []*Figures{&r.Learning, &r.Learned} {
 		f.OfWhittle = result.Ptr(result.Share(f.Reward, f.Whittle))

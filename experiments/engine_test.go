@@ -52,7 +52,7 @@ func performRun(e *Engine, r Run) (*Record, error) {
 	return e.perform(context.Background(), c)
 }
 
-// A record holds what the run earned beside what exact Whittle earned in the same
+// A record holds what the run earned next to what exact Whittle earned in the same
 // world and epochs.
 func TestPerform(t *testing.T) {
 	r := newRun(t, map[string]any{

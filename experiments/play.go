@@ -77,7 +77,7 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 		for _, m := range rec.Trainee.Metrics() {
 			rec.Metrics = append(rec.Metrics, m.Name)
 		}
-		rec.Beside = besideExact(rec.Trainee, after, p.Level)
+		rec.Pairs = thresholdPairs(rec.Trainee, after, p.Level)
 	}
 	return rec, nil
 }

@@ -25,7 +25,7 @@ type Record struct {
 	Metrics   []string     `json:"metrics,omitempty"`   // names of the learner's own figures
 	Curve     []CurvePoint `json:"curve"`               // while learning, at the Milestones and after changes
 	Changes   []int        `json:"changes,omitempty"`   // epochs at which the world changed while learning
-	Beside    []Pair       `json:"beside,omitempty"`    // learned thresholds beside exact ones
+	Pairs     []Pair       `json:"beside,omitempty"`    // learned thresholds next to exact ones
 
 	Speed   float64         `json:"-"` // epochs per second while it learned; 0 of a record that was read
 	Trainee learner.Learner `json:"-"` // as it ended; nil where nothing learns, and of a record that was read

@@ -175,12 +175,12 @@ const blockDays = 7
 // sample is a figure of runs.
 type sample struct {
 	runs []float64
-	// free is what varies by chance: the runs, under seeds of one
+	// replicates are what varies by chance: the runs, under seeds of one
 	// instance; the means of the instances where there are several, for seeds of one
 	// share its parameters; the days of a recording, which is the same under every
 	// seed.
-	free []float64
-	days bool
+	replicates []float64
+	days       bool
 }
 
 // pair returns a figure in the runs that both groups have, of both.
@@ -201,18 +201,18 @@ func (g *Group) sample(runs []*Record, figure int) (s sample) {
 	}
 	switch {
 	case len(runs) > 0 && runs[0].Fitted && f.Days != nil:
-		s.free, s.days = make([]float64, len(f.Days(runs[0]))), true
+		s.replicates, s.days = make([]float64, len(f.Days(runs[0]))), true
 		for _, r := range runs {
-			floats.AddScaled(s.free, 1/float64(len(runs)), f.Days(r))
+			floats.AddScaled(s.replicates, 1/float64(len(runs)), f.Days(r))
 		}
 	default:
-		s.free = g.free(s.runs)
+		s.replicates = g.replicates(s.runs)
 	}
 	return s
 }
 
-// free returns the means of the instances where there are several.
-func (g *Group) free(runs []float64) []float64 {
+// replicates returns the runs, or the means of the instances where there are several.
+func (g *Group) replicates(runs []float64) []float64 {
 	if len(runs) > g.Seeds {
 		return meansOf(runs, g.Seeds)
 	}
@@ -223,12 +223,12 @@ func (g *Group) free(runs []float64) []float64 {
 func (g *Group) share(x, y sample) stats.Estimate {
 	runs := result.Shares(x.runs, y.runs)
 	if !x.days {
-		return sample{runs: runs, free: g.free(runs)}.mean()
+		return sample{runs: runs, replicates: g.replicates(runs)}.mean()
 	}
-	if floats.Sum(y.free) < 0 {
+	if floats.Sum(y.replicates) < 0 {
 		x, y = y, x // as result.Share has it
 	}
-	e := stats.EstimateRatio(x.free, y.free, blockDays)
+	e := stats.EstimateRatio(x.replicates, y.replicates, blockDays)
 	e.Value = stats.Mean(runs)
 	return e
 }
@@ -242,17 +242,17 @@ func (g *Group) Values(figure int) []float64 {
 // less returns the difference of two samples of the same seeds.
 func (s sample) less(y sample) sample {
 	return sample{
-		runs: floats.SubTo(make([]float64, len(s.runs)), s.runs, y.runs),
-		free: floats.SubTo(make([]float64, len(s.free)), s.free, y.free),
-		days: s.days,
+		runs:       floats.SubTo(make([]float64, len(s.runs)), s.runs, y.runs),
+		replicates: floats.SubTo(make([]float64, len(s.replicates)), s.replicates, y.replicates),
+		days:       s.days,
 	}
 }
 
 // mean estimates the mean over the runs.
 func (s sample) mean() (e stats.Estimate) {
-	if e = stats.EstimateMean(s.free); s.days {
-		e = stats.EstimateBlocks(s.free, blockDays)
-	} else if len(s.free) < len(s.runs) {
+	if e = stats.EstimateMean(s.replicates); s.days {
+		e = stats.EstimateBlocks(s.replicates, blockDays)
+	} else if len(s.replicates) < len(s.runs) {
 		e.Warning = strings.Replace(e.Warning, "seeds", "instances", 1)
 	}
 	e.Value = stats.Mean(s.runs)

@@ -256,7 +256,7 @@ func earners(seed uint64, names []string, seeds int, instance func(k int) string
 	return all
 }
 
-// What the verdict says of Whittle and another stands beside an interval of their
+// What the verdict says of Whittle and another agrees with an interval of their
 // difference that says the same, and so does the interval of the share.
 func TestVerdictAgreesWithIntervals(t *testing.T) {
 	names := []string{"whittle", "a", "b", "c", "d", "e"}
@@ -279,7 +279,7 @@ func TestVerdictAgreesWithIntervals(t *testing.T) {
 			apart++
 		}
 		if zero := *other.DiffLo <= 0 && 0 <= *other.DiffHi; zero != same {
-			t.Errorf("%q beside the difference %v in [%v, %v]", verdict, *other.Diff, *other.DiffLo, *other.DiffHi)
+			t.Errorf("%q next to the difference %v in [%v, %v]", verdict, *other.Diff, *other.DiffLo, *other.DiffHi)
 		}
 		if !(*other.OfWhittleLo < *other.OfWhittle && *other.OfWhittle < *other.OfWhittleHi) {
 			t.Errorf("the share %v is not in [%v, %v]", *other.OfWhittle, *other.OfWhittleLo, *other.OfWhittleHi)
@@ -321,7 +321,7 @@ func TestShareOfCosts(t *testing.T) {
 		return r
 	}
 	whittle, turns := play("whittle"), play("round-robin")
-	turns.beside(whittle)
+	turns.addRatios(whittle)
 	if share := *turns.Learned.OfWhittle; whittle.Learned.Reward >= 0 || !(share > .3 && share < .97) {
 		t.Errorf("in turn earns %v, Whittle %v: a share of %v", turns.Learned.Reward, whittle.Learned.Reward, share)
 	}

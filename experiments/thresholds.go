@@ -34,7 +34,7 @@ type JointThreshold interface {
 }
 
 // Thresholds shows, source by source, the learned threshold at the learned
-// price beside the exact one, or returns nil if the trainee has none. Ages are
+// price next to the exact one, or returns nil if the trainee has none. Ages are
 // whole epochs, so a learned inverse index is the state at the first age that
 // reaches the exact one.
 func Thresholds(t learner.Learner, in env.Instance, level env.Level) *result.Table {
@@ -88,7 +88,7 @@ func age(epochs float64) string {
 	return strconv.FormatFloat(epochs, 'f', 0, 64)
 }
 
-// PriceNote says the learned price beside the optimal one of the relaxed
+// PriceNote says the learned price next to the optimal one of the relaxed
 // problem.
 func PriceNote(t learner.Learner, s Scene, level env.Level) string {
 	p, ok := t.(Priced)
@@ -106,10 +106,10 @@ func PriceNote(t learner.Learner, s Scene, level env.Level) string {
 // recordedSources is how many sources a record has what was learned of.
 const recordedSources = 8
 
-// besideExact sets learned thresholds, as states in interest, beside the state at
+// thresholdPairs sets learned thresholds, as states in interest, next to the state at
 // which the exact index reaches the price of the relaxed problem. Of large instances
 // it keeps few sources, evenly spaced, and none that is never crawled.
-func besideExact(t learner.Learner, s Scene, level env.Level) []Pair {
+func thresholdPairs(t learner.Learner, s Scene, level env.Level) []Pair {
 	src := s.Instance.Sources
 	var pairs []Pair
 	_, price := s.bound()

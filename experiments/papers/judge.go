@@ -50,8 +50,8 @@ const (
 	untied  = "the policy does not give the 253.1 of Poisson arrivals"
 )
 
-// assess sets a reading beside the printed figure. The papers' random figures
-// are single runs. One more run beside n that were measured, with mean m and
+// assess compares a reading with the printed figure. The papers' random figures
+// are single runs. One more run than the n that were measured, with mean m and
 // standard deviation s, is m + s√(1 + 1/n) t, with t of Student's distribution
 // with n − 1 degrees of freedom.
 func (f *figure) assess(r reading, s []float64) attempt {

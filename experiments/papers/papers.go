@@ -14,7 +14,7 @@
 //     reading is one way to fill what a document leaves open. table.go reads it.
 //  2. play.go measures every reading: one value, or one for each seed, on the
 //     content that is drawn there.
-//  3. judge.go sets what all readings gave beside the printed figure.
+//  3. judge.go compares what all readings gave with the printed figure.
 //  4. The rows are printed here, and pictures.go draws.
 package papers
 

@@ -129,7 +129,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// The legend stands beside the data, and the canvas has room for it.
+// The legend stands next to the data, and the canvas has room for it.
 func TestLegend(t *testing.T) {
 	text := regexp.MustCompile(`<path d="([^"]*)" style="fill:#1C1C20" aria-label="([a-z/]+)" />`)
 	size := regexp.MustCompile(`viewBox="0 0 ([\d.]+) ([\d.]+)"`)

@@ -50,6 +50,7 @@ type Question struct {
 	Longest  float64
 	Seed     uint64
 	Workers  int
+	patience float64               // in place of the constant; 0 stands for it
 	Progress func(done, total int) // is given how many decisions are made, of all; may be nil
 }
 
@@ -191,7 +192,7 @@ func (a *Answer) fixWindow() {
 		w.to = first + epochs*w.length
 		looks := w.looks(n)
 		timetable := week / w.length * deciding * looks
-		enough := max(8, math.Floor((patience-timetable)/(plays*looks)))
+		enough := max(8, math.Floor((cmp.Or(a.patience, patience)-timetable)/(plays*looks)))
 		if epochs <= enough || a.First != nil {
 			return
 		}

@@ -211,6 +211,26 @@ func TestLongLogs(t *testing.T) {
 	}
 }
 
+// Where decisions are made less often the answer is the same: what the learner gains lies
+// within the interval of what it gains with more.
+func TestCoarse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	q := Question{Log: record(t, 150, 42), HalfLife: 4, Rate: 37.5, Seed: 1, Workers: 2}
+	fine := ask(t, q)
+	q.patience = 4e6
+	coarse := ask(t, q)
+	if coarse.window.length < 3*fine.window.length || coarse.LeftOut > 0 || fine.LeftOut > 0 {
+		t.Fatalf("decisions every %v s and every %v s", fine.window.length, coarse.window.length)
+	}
+	within := func(v float64, of *Answer) bool { return v > of.Gain.Lo && v < of.Gain.Hi }
+	if !within(fine.Gain.Value, coarse) || !within(coarse.Gain.Value, fine) {
+		t.Errorf("decisions every %v s: the learner gains %v; every %v s: %v", fine.window.length, fine.Gain, coarse.window.length, coarse.Gain)
+	}
+	t.Logf("every %v s %v, every %v s %v", fine.window.length, fine.Gain, coarse.window.length, coarse.Gain)
+}
+
 func ask(t *testing.T, q Question) *Answer {
 	t.Helper()
 	a, err := q.Ask(context.Background())

@@ -44,7 +44,7 @@ func toy(r experiments.Run) (*experiments.Record, error) {
 		})
 	}
 	for i := range 3 {
-		rec.Beside = append(rec.Beside, experiments.Pair{
+		rec.Pairs = append(rec.Pairs, experiments.Pair{
 			Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i),
 		})
 	}

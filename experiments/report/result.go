@@ -253,7 +253,7 @@ func (t *training) indices() plot.Figure {
 	for k := range min(len(t.Sources), drawnSources) {
 		src := t.Sources[k*len(t.Sources)/min(len(t.Sources), drawnSources)]
 		drawn = append(drawn, src)
-		for _, p := range t.rec.Beside {
+		for _, p := range t.rec.Pairs {
 			if p.Source != src.Name {
 				continue
 			}

@@ -51,7 +51,7 @@ func keep(t *testing.T) (dir string) {
 			})
 		}
 		if k == 0 {
-			rec.Beside = []experiments.Pair{{Source: "1", Learned: 300, Exact: 270}}
+			rec.Pairs = []experiments.Pair{{Source: "1", Learned: 300, Exact: 270}}
 		}
 		text, err := json.Marshal(rec)
 		if err != nil {
@@ -128,7 +128,7 @@ func TestWrongResults(t *testing.T) {
 func TestTraining(t *testing.T) {
 	in := env.Paper(1)
 	first := in.Sources[0]
-	rec := &experiments.Record{Beside: []experiments.Pair{{Source: first.Name, Learned: first.MeanState(2)}}}
+	rec := &experiments.Record{Pairs: []experiments.Pair{{Source: first.Name, Learned: first.MeanState(2)}}}
 	p := &Page{Sections: drawTraining(in, rec)}
 	of := figure(t, p, "index-by-age")
 	if point := of.Series[len(of.Series)-1]; !near(point.X, 2) || !near(point.Y, index.WhittleAtAge(in.Sources[0], 2)) {

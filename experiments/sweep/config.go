@@ -121,7 +121,7 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 	if d.Cells == nil {
 		d.Cells = make([]grid, 1)
 	}
-	own := make([]map[string]any, len(d.Cells)) // settings of each grid beside those of all
+	own := make([]map[string]any, len(d.Cells)) // settings of each grid on top of those of all
 	for i, g := range d.Cells {
 		own[i] = g.settings()
 	}

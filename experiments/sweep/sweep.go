@@ -88,7 +88,7 @@ func (s *Summary) write(c *Config, records []*experiments.Record, dir string) er
 		for _, p := range r.Curve {
 			curves.Add(cell.ID, seed, p.Epoch, p.OfWhittle, p.Reward, p.Crawls)
 		}
-		for _, p := range r.Beside {
+		for _, p := range r.Pairs {
 			learned.Add(cell.ID, seed, p.Source, p.Learned, p.Exact)
 		}
 	}
