@@ -272,12 +272,16 @@ class Kept:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        for of in self.found.values():
+            for agent, rows in of.items():
+                if isinstance(rows, list):  # of a file that does not say how its rows were made: stale
+                    of[agent] = {"made": {}, "rows": rows}
 
     def rows(self, task: str, agent: str, how: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the rows that were made in that way; others go."""
         of = self.found.setdefault(task, {})
         how = json.loads(json.dumps(how))
-        if not isinstance(of.get(agent), dict) or of[agent]["made"] != how:
+        if agent not in of or of[agent]["made"] != how:
             if agent in of:
                 print(f"{task}: what {agent} earns is stale, and measured again", flush=True)
             of[agent] = {"made": how, "rows": []}

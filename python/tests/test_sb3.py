@@ -117,3 +117,17 @@ def test_peers(tmp_path, algorithm):
     said, again = measure(3000)
     assert said.count("is stale") == 2 and again["whittle"] == shorter["whittle"]
     assert again[algorithm]["rows"][0]["share"] == shorter[algorithm]["rows"][0]["share"]
+
+
+def test_peers_of_before(tmp_path):
+    """Rows of a file that does not say how they were made stay until theirs are measured again."""
+    script = Path(__file__).parents[1] / "peers" / "measure.py"
+    out = tmp_path / "tasks.json"
+    rows = [{"seed": 1, "share": 0.9}]
+    out.write_text(json.dumps({"TableIMean-v1": {"whittle": rows, "PPO": rows}}))
+    command = [sys.executable, script, out, "--seeds", "1", "--agents", "lspe", "--tasks", "TableIMean-v1"]
+    done = subprocess.run(command, check=True, timeout=300, capture_output=True, text=True)
+    assert "TableIMean-v1: what whittle earns is stale" in done.stdout
+    agents = json.loads(out.read_text())["TableIMean-v1"]
+    assert agents["whittle"]["made"]["version"] == ephemera.__version__ and agents["whittle"]["rows"] != rows
+    assert agents["PPO"] == {"made": {}, "rows": rows}
