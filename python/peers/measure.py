@@ -258,12 +258,14 @@ def table(found: dict[str, Any]) -> str:
         for agent in agents:
             shares = [100 * r["share"] for r in of.get(agent, {}).get("rows", [])]
             few = f", {len(shares)} seed{'s' * (len(shares) > 1)}" if len(shares) < 10 else ""
-            cells.append(f"{mean(shares):.1f} ({min(shares):.1f}–{max(shares):.1f}{few})" if shares else "–")
+            old = "" if of.get(agent, {}).get("made", True) else " °"
+            cells.append(f"{mean(shares):.1f} ({min(shares):.1f}–{max(shares):.1f}{few}){old}" if shares else "–")
         bounds = [100 * r["of_bound"] for r in of["whittle"]["rows"] if "of_bound" in r]
         lines.append(f"| {name} | {f'{mean(bounds):.2f}' if bounds else '–'} | " + " | ".join(cells) + " |")
-    epochs = sorted({of[a]["made"]["epochs"] for of in found.values() for a in AGENTS[2:] if a in of})
+    epochs = sorted({of[a]["made"]["epochs"] for of in found.values() for a in AGENTS[2:] if of.get(a, {}).get("made")})
     trained = f" Agents of Stable-Baselines3 are trained for {' and '.join(map(str, epochs))} epochs." if epochs else ""
-    return "\n".join([*lines, "", f"Made with version {ephemera.__version__}.{trained}"])
+    old = " Rows with ° are of before and stale." if any("°" in line for line in lines) else ""
+    return "\n".join([*lines, "", f"Made with version {ephemera.__version__}.{trained}{old}"])
 
 
 class Kept:
@@ -333,6 +335,7 @@ def main() -> None:
     p.add_argument("--seeds", type=int, default=10)
     p.add_argument("--tasks", nargs="*", default=list(ephemera.TASKS))
     p.add_argument("--agents", nargs="*", default=AGENTS)
+    p.add_argument("--table", action="store_true", help="only write the table of the page, of what the file has")
     p.add_argument("--regret", action="store_true", help="only run PPO in the world of experiments/configs/regret.toml")
     a = p.parse_args()
     kept = Kept(a.out)
@@ -343,15 +346,15 @@ def main() -> None:
             kept.put("regret", "PPO", rows)
             print("regret", rows[-1], flush=True)
         return
-    for name in a.tasks:
+    for name in a.tasks if not a.table else []:
         task = ephemera.task(name)
         if task.get("world") == "replay":
             if a.trace is None:
                 continue
             task["trace"] = a.trace
         measure(name, task, kept, a.agents, a.seeds, a.epochs)
-    whole = a.tasks == list(ephemera.TASKS) and a.agents == AGENTS and a.trace
-    if whole and a.out.resolve() == HERE / "tasks.json":  # each row was found to be of today
+    whole = a.table or (a.tasks == list(ephemera.TASKS) and a.agents == AGENTS and a.trace)
+    if whole and a.out.resolve() == HERE / "tasks.json":  # rows were found to be of today, or the table marks them
         page = HERE / "README.md"
         begin, end = "<!-- table -->\n", "<!-- end of table -->"
         head, rest = page.read_text().split(begin)

@@ -1,5 +1,6 @@
 """Stable-Baselines3: its checker, and its agents in the scripts of peers/."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -131,3 +132,8 @@ def test_peers_of_before(tmp_path):
     agents = json.loads(out.read_text())["TableIMean-v1"]
     assert agents["whittle"]["made"]["version"] == ephemera.__version__ and agents["whittle"]["rows"] != rows
     assert agents["PPO"] == {"made": {}, "rows": rows}
+    spec = importlib.util.spec_from_file_location("measure", script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = module.table({"TableIMean-v1": agents})
+    assert "| 90.0 (90.0–90.0, 1 seed) ° |" in page and "Rows with ° are of before and stale." in page
