@@ -92,10 +92,11 @@ type place struct {
 	Name  string `json:"name"` // empty for a place that is free
 	Rules Source `json:"rules"`
 	Added int    `json:"added,omitempty"` // epoch
-	Tries int    `json:"tries,omitempty"` // crawls handed out since the last one that succeeded, or failed with a time of the next
-	Due   int    `json:"due,omitempty"`   // epoch at which its longest interval ends; 0 without one
-	Told  int    `json:"told,omitempty"`  // epoch at which it was set how long it waits
-	Done  int    `json:"-"`               // its place, plus 1, among the crawls of this epoch
+	// Crawls handed out since the last one that succeeded, or failed with a time of the next.
+	Tries int `json:"tries,omitempty"`
+	Due   int `json:"due,omitempty"`  // epoch at which its longest interval ends; 0 without one
+	Told  int `json:"told,omitempty"` // epoch at which it was set how long it waits
+	Done  int `json:"-"`              // its place, plus 1, among the crawls of this epoch
 }
 
 // NewCrawler returns a crawler without sources whose first epoch begins at start.

@@ -132,7 +132,8 @@ func TestLostAfterFailures(t *testing.T) {
 	for asked < 12 {
 		for _, name := range c.Select(now, 1) {
 			asked++
-			if err := c.Update(Crawl{Source: name, At: now, Outcome: Failed, NotBefore: now.Add(2 * time.Hour)}); err != nil {
+			failed := Crawl{Source: name, At: now, Outcome: Failed, NotBefore: now.Add(2 * time.Hour)}
+			if err := c.Update(failed); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -155,7 +156,8 @@ func TestLostAfterFailures(t *testing.T) {
 // TestShift: when the clock was set, each source is crawled when it would have been, and is
 // thought to publish as often.
 func TestShift(t *testing.T) {
-	for _, by := range []time.Duration{30 * 24 * time.Hour, -30 * 24 * time.Hour, 31 * 365 * 24 * time.Hour, -5 * time.Hour} {
+	const day = 24 * time.Hour
+	for _, by := range []time.Duration{30 * day, -30 * day, 31 * 365 * day, -5 * time.Hour} {
 		var log [2][]time.Duration
 		for k := range log {
 			c := newTestCrawler(t, CrawlerOptions{Budget: 1})

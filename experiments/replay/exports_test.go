@@ -24,11 +24,13 @@ var readers = map[string]string{
 		"insert into feed values (1, 'one, two'), (2, 'line\nbreak');" +
 		"insert into entry values (1, 1000000, 1), (2, 1003600, 2);",
 	"miniflux": "create table feeds (id bigserial primary key, title text not null);" +
-		"create table entries (id bigserial primary key, feed_id bigint not null references feeds(id), published_at timestamp with time zone not null);" +
+		"create table entries (id bigserial primary key, " +
+		"feed_id bigint not null references feeds(id), published_at timestamp with time zone not null);" +
 		"insert into feeds values (1, 'one, two'), (2, E'line\nbreak');" +
 		"insert into entries values (1, 1, '1970-01-12 13:46:40+00'), (2, 2, '1970-01-12 20:16:40.25+05:30');",
 	"commafeed": "create table FEEDS (id bigint primary key, url text not null);" +
-		"create table FEEDENTRIES (id bigint primary key, updated timestamp, feed_id bigint default 1 not null references FEEDS(id));" +
+		"create table FEEDENTRIES (id bigint primary key, updated timestamp, " +
+		"feed_id bigint default 1 not null references FEEDS(id));" +
 		"insert into FEEDS values (1, 'one, two'), (2, E'line\nbreak');" +
 		"insert into FEEDENTRIES values (1, '1970-01-12 13:46:40', 1), (2, '1970-01-12 14:46:40.25', 2), (3, null, 1);",
 }
@@ -66,7 +68,8 @@ func TestExports(t *testing.T) {
 		}
 		var got []int64
 		rec.Each(func(_ int, at int64, _ float64) { got = append(got, at) })
-		if !slices.Equal(got, []int64{1_000_000, 1_003_600}) || !slices.Equal(rec.Names, []string{"line\nbreak", "one, two"}) {
+		if !slices.Equal(got, []int64{1_000_000, 1_003_600}) ||
+			!slices.Equal(rec.Names, []string{"line\nbreak", "one, two"}) {
 			t.Errorf("%s: publications at %v of %q", name, got, rec.Names)
 		}
 	}
@@ -123,6 +126,7 @@ func serve(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Process.Signal(syscall.SIGQUIT); _ = server.Wait() })
-	shell(t, dir, "for i in $(seq 100); do pg_isready -q && break; sleep .1; done; createdb miniflux && createdb commafeed", "")
+	shell(t, dir, "for i in $(seq 100); do pg_isready -q && break; sleep .1; done; "+
+		"createdb miniflux && createdb commafeed", "")
 	return dir
 }

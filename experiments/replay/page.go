@@ -21,7 +21,8 @@ import (
 var sentencesText string
 
 var sentences = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"number": formatNumber, "percent": percent, "signed": signed, "ratio": func(a, b float64) string { return percent(a / b) }, "count": result.Count,
+	"number": formatNumber, "percent": percent, "signed": signed, "count": result.Count,
+	"ratio": func(a, b float64) string { return percent(a / b) },
 	"known": func(v float64) bool { return !math.IsNaN(v) },
 	"date":  func(t time.Time) string { return t.Format("2006-01-02 15:04") },
 }).Parse(sentencesText))
@@ -75,16 +76,23 @@ func (a *Answer) Days() float64 { return float64(a.Log.Last-a.Log.First) / day }
 // Page returns the answer as a page.
 func (a *Answer) Page() *report.Page {
 	method := sentence("method", map[string]any{
-		"From": unix(a.window.from), "To": unix(a.window.to), "Epochs": a.window.epochs(), "Epoch": seconds(a.window.length),
-		"Answer": a, "Life": hours(a.HalfLife), "Told": hours(a.Late), "Floor": hours(a.longest(a.window)), "ShownFirst": shownFirst,
+		"From": unix(a.window.from), "To": unix(a.window.to), "Epochs": a.window.epochs(),
+		"Epoch": seconds(a.window.length), "Answer": a, "Life": hours(a.HalfLife), "Told": hours(a.Late),
+		"Floor": hours(a.longest(a.window)), "ShownFirst": shownFirst,
 	})
 	return &report.Page{
 		Title: a.Name + ": what a better schedule would bring", Answer: sentence("answer", a),
 		Notes: []string{sentence("log", a)}, Footnotes: []string{method},
 		Sections: []report.Section{
-			{Title: "Schedules", Table: scheduleTable(a.Rows), Figures: []plot.Figure{a.figure()}, Notes: []string{sentence("schedules", a)}},
+			{
+				Title: "Schedules", Table: scheduleTable(a.Rows), Figures: []plot.Figure{a.figure()},
+				Notes: []string{sentence("schedules", a)},
+			},
 			a.fewer(),
-			{Title: "A timetable on what it has not seen", Table: scheduleTable(a.SecondHalf), Notes: []string{sentence("second-half", a)}},
+			{
+				Title: "A timetable on what it has not seen", Table: scheduleTable(a.SecondHalf),
+				Notes: []string{sentence("second-half", a)},
+			},
 			a.toUse(),
 		},
 	}
@@ -126,7 +134,9 @@ func (a *Answer) toUse() report.Section {
 func (a *Answer) Week() *result.Table {
 	t := &result.Table{Header: []string{"weekday", "time_utc", "source"}}
 	since := func(c Crawl) float64 { return math.Mod(c.At-4*day, week) } // Unix time began on a Thursday
-	rows := slices.SortedStableFunc(slices.Values(a.Timetable), func(a, b Crawl) int { return cmp.Compare(since(a), since(b)) })
+	rows := slices.SortedStableFunc(slices.Values(a.Timetable), func(a, b Crawl) int {
+		return cmp.Compare(since(a), since(b))
+	})
 	for _, c := range rows {
 		at := unix(c.At)
 		t.Add(at.Weekday().String(), at.Format("15:04:05"), a.Log.Names[c.Source])
@@ -148,8 +158,12 @@ func (a *Answer) Document() result.Document {
 		HalfLife hours      `json:"half_life_hours"`
 		Half     []schedule `json:"second_half"`
 	}{
-		result.Report{Instance: a.Name, Algorithm: theLearner, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget), Steps: a.window.epochs(), Seeds: 1, Seed: a.Seed},
-		a.Rows, a.window.length, result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
+		result.Report{
+			Instance: a.Name, Algorithm: theLearner, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget),
+			Steps: a.window.epochs(), Seeds: 1, Seed: a.Seed,
+		},
+		a.Rows, a.window.length,
+		result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
 		hours(a.HalfLife), a.SecondHalf,
 	}
 	p, table := a.Page(), scheduleTable(a.Rows)
@@ -164,7 +178,9 @@ func (a *Answer) Document() result.Document {
 // colours of their own the learner, and what is given the rates; as a line what is earned
 // now.
 func (a *Answer) figure() plot.Figure {
-	rows := slices.SortedStableFunc(slices.Values(a.Rows), func(x, y schedule) int { return cmp.Compare(y.Interest, x.Interest) })
+	rows := slices.SortedStableFunc(slices.Values(a.Rows), func(x, y schedule) int {
+		return cmp.Compare(y.Interest, x.Interest)
+	})
 	var names []string
 	for _, r := range rows {
 		names = append(names, a.words(r.Policy))

@@ -213,7 +213,8 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 		q.Log = q.Log.Even()
 	}
 	if q.Log.Rows == 0 {
-		return nil, fmt.Errorf("%s: nothing was published from %v to %v", q.Log.Path, unix(float64(q.Log.First)), unix(float64(q.Log.Last)))
+		return nil, fmt.Errorf("%s: nothing was published from %v to %v",
+			q.Log.Path, unix(float64(q.Log.First)), unix(float64(q.Log.Last)))
 	}
 	a := &Answer{Question: q, Name: Name(q.Log.Path), Never: never, Uneven: q.Log.Uneven(), Outliers: outliers}
 	if !a.Uneven {
@@ -224,7 +225,9 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 	}
 	a.Rows = []schedule{a.row("now", a.Crawls, a.window), {}}
 	if a.Rows[0].Interest == 0 {
-		return nil, fmt.Errorf("%s: what is done now finds nothing with a utility above 0 from %v to %v, so nothing can be compared with it", a.Log.Path, unix(a.window.from), unix(a.window.to))
+		return nil, fmt.Errorf("%s: what is done now finds nothing with a utility above 0 from %v to %v, "+
+			"so nothing can be compared with it",
+			a.Log.Path, unix(a.window.from), unix(a.window.to))
 	}
 	inTurn := q.Crawls == nil && (q.Rule == "" || q.Rule == "freshrss") // is done now
 	for _, name := range slices.Concat([]string{"whittle", "certainty", "round-robin"}, compared) {
@@ -267,7 +270,8 @@ func (q *Question) cut() (outliers []string) {
 	if q.Log != all {
 		all.Each(func(i int, at int64, _ float64) {
 			if at < from && first == nil || at > to && last == nil {
-				outliers = append(outliers, fmt.Sprintf("%v of %s", unix(float64(at)).Format(time.DateOnly), all.Names[i]))
+				date := unix(float64(at)).Format(time.DateOnly)
+				outliers = append(outliers, fmt.Sprintf("%v of %s", date, all.Names[i]))
 			}
 		})
 	}
@@ -308,20 +312,25 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 			}
 		}
 		if a.Rate == 0 {
-			return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s", unix(first), unix(last), a.Log.Path)
+			return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s",
+				unix(first), unix(last), a.Log.Path)
 		}
 	}
 	a.fixWindow()
 	w := &a.window
 	a.Budget = w.budget
 	if w.budget >= n {
-		return fmt.Errorf("%.4g crawls per hour crawl all %d sources at every decision, %v apart; there is nothing to schedule", a.Rate, n, seconds(w.length))
+		return fmt.Errorf("%.4g crawls per hour crawl all %d sources at every decision, %v apart; "+
+			"there is nothing to schedule",
+			a.Rate, n, seconds(w.length))
 	}
 	if least := float64(n) / a.Longest; a.Longest > 0 && n > w.budget*w.within(a.Longest) {
-		return fmt.Errorf("crawling %d sources every %v takes %.4g crawls per hour; there are %.4g", n, hours(a.Longest), least, a.Rate)
+		return fmt.Errorf("crawling %d sources every %v takes %.4g crawls per hour; there are %.4g",
+			n, hours(a.Longest), least, a.Rate)
 	}
 	if w.epochs() < 8 {
-		return fmt.Errorf("%s lasts %v, %v decisions at %.4g crawls per hour; needed are 8 or more", a.Log.Path, seconds(last-first), w.epochs(), a.Rate)
+		return fmt.Errorf("%s lasts %v, %v decisions at %.4g crawls per hour; needed are 8 or more",
+			a.Log.Path, seconds(last-first), w.epochs(), a.Rate)
 	}
 	a.middle = w.epochs() / 2
 	if a.LeftOut > 0 {
@@ -353,7 +362,8 @@ func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 	interval := stats.EstimateRatio(m.days, epochs, block)
 	epoch := w.length / 3600 // hours
 	return schedule{measures: m, Row: result.Row{
-		Policy: policy, Reward: m.Interest * epoch, Lo: result.Ptr(interval.Lo), Hi: result.Ptr(interval.Hi), Crawls: m.crawls * epoch,
+		Policy: policy, Reward: m.Interest * epoch, Crawls: m.crawls * epoch,
+		Lo: result.Ptr(interval.Lo), Hi: result.Ptr(interval.Hi),
 	}}
 }
 

@@ -198,14 +198,16 @@ func TestLongLogs(t *testing.T) {
 		{sources: 1e5, days: 30, rate: 25000, hours: 4 * precise, played: .806},
 		{sources: 1e5, days: 30, rate: 25000, hours: precise, played: 30, first: true},
 	} {
-		a := &Answer{Question: Question{Log: &env.Recording{Names: make([]string, c.sources), Last: int64(c.days * day)}, Rate: c.rate}}
+		log := &env.Recording{Names: make([]string, c.sources), Last: int64(c.days * day)}
+		a := &Answer{Question: Question{Log: log, Rate: c.rate}}
 		if c.first {
 			a.First = &a.Log.First
 		}
 		a.fixWindow()
 		w := a.window
 		hours, played := w.length/3600, (w.to-w.begin)/day
-		if math.Abs(hours/c.hours-1) > .25 || math.Abs(played/c.played-1) > .02 || math.Abs(played+a.LeftOut-c.days) > .1 {
+		if math.Abs(hours/c.hours-1) > .25 || math.Abs(played/c.played-1) > .02 ||
+			math.Abs(played+a.LeftOut-c.days) > .1 {
 			t.Errorf("%+v: epochs of %v h, %v days are played and %v left out", c, hours, played, a.LeftOut)
 		}
 	}
@@ -248,7 +250,8 @@ func TestAnswer(t *testing.T) {
 	q := Question{Log: rec, HalfLife: 4, Rate: 3, Seed: 1, Workers: 1}
 	a := ask(t, q)
 	now, learning := a.Rows[0], a.Rows[1]
-	if !(a.Gain.Value > .1) || !(a.Gain.Lo > 0 && a.Gain.Lo < a.Gain.Value && a.Gain.Value < a.Gain.Hi) || math.Abs(learning.Interest/now.Interest-1-a.Gain.Value) > 1e-9 {
+	if !(a.Gain.Value > .1) || !(a.Gain.Lo > 0 && a.Gain.Lo < a.Gain.Value && a.Gain.Value < a.Gain.Hi) ||
+		math.Abs(learning.Interest/now.Interest-1-a.Gain.Value) > 1e-9 {
 		t.Errorf("gain %+v; %v against %v", a.Gain, learning.Interest, now.Interest)
 	}
 	for _, r := range a.Rows {
@@ -317,15 +320,18 @@ func TestNowFromFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(q.Log.Names) != 21 || len(q.Crawls) != len(made) || q.CrawledTwice != 2 {
-		t.Fatalf("%d sources, %d crawls and %d repeated; want 21, %d and 2", len(q.Log.Names), len(q.Crawls), q.CrawledTwice, len(made))
+		t.Fatalf("%d sources, %d crawls and %d repeated; want 21, %d and 2",
+			len(q.Log.Names), len(q.Crawls), q.CrawledTwice, len(made))
 	}
 	a := ask(t, q)
 	turn := ask(t, Question{Log: q.Log, HalfLife: 4, Rate: 2.1, Seed: 1, Workers: 2})
-	if text := sentence("log", a); !strings.Contains(text, " 2 rows of the file of crawls repeat others field by field and count once.") {
+	const repeated = " 2 rows of the file of crawls repeat others field by field and count once."
+	if text := sentence("log", a); !strings.Contains(text, repeated) {
 		t.Error(text)
 	}
 	if a.Silent() != 1 || math.Abs(a.Rate/2.1-1) > .02 || math.Abs(a.Rows[0].Interest/turn.Rows[0].Interest-1) > .01 {
-		t.Errorf("%d silent sources, %v crawls per hour, interest %v; want 1, 2.1, %v", a.Silent(), a.Rate, a.Rows[0].Interest, turn.Rows[0].Interest)
+		t.Errorf("%d silent sources, %v crawls per hour, interest %v; want 1, 2.1, %v",
+			a.Silent(), a.Rate, a.Rows[0].Interest, turn.Rows[0].Interest)
 	}
 }
 
@@ -334,7 +340,8 @@ func TestNowFromFile(t *testing.T) {
 func TestRuleAlone(t *testing.T) {
 	rec := record(t, 20, 60)
 	q := Question{Log: rec, HalfLife: 4, Rule: "miniflux", Rate: 1, Seed: 1, Workers: 2}
-	if a := ask(t, q); math.Abs(a.Rows[0].crawls-1) > .01 || !strings.Contains(sentence("answer", a), "Now, with the order in which miniflux finds sources due") {
+	const inOrder = "Now, with the order in which miniflux finds sources due"
+	if a := ask(t, q); math.Abs(a.Rows[0].crawls-1) > .01 || !strings.Contains(sentence("answer", a), inOrder) {
 		t.Errorf("%v crawls per hour; want 1. %s", a.Rows[0].crawls, sentence("answer", a))
 	}
 	q.Rate = 0
@@ -347,16 +354,20 @@ func TestRuleAlone(t *testing.T) {
 	for _, n := range items {
 		want += max(1./24, n/168)
 	}
-	if math.Abs(a.Rate/want-1) > .1 || math.Abs(a.Rows[0].crawls/a.Rows[1].crawls-1) > .01 || !strings.Contains(sentence("answer", a), "intervals as Miniflux sets them by entry frequency") {
-		t.Errorf("%v crawls per hour, the learner %v; want about %v. %s", a.Rate, a.Rows[1].crawls, want, sentence("answer", a))
+	if math.Abs(a.Rate/want-1) > .1 || math.Abs(a.Rows[0].crawls/a.Rows[1].crawls-1) > .01 ||
+		!strings.Contains(sentence("answer", a), "intervals as Miniflux sets them by entry frequency") {
+		t.Errorf("%v crawls per hour, the learner %v; want about %v. %s",
+			a.Rate, a.Rows[1].crawls, want, sentence("answer", a))
 	}
 	// FreshRSS asks for each source every hour, which is all of them in turn.
 	q.Rule = "freshrss"
 	a = ask(t, q)
 	q.Rule, q.Rate = "", 20
 	turn := ask(t, q)
-	if math.Abs(a.Rate/20-1) > .01 || math.Abs(float64(a.Rows[0].Median/turn.Rows[0].Median)-1) > .2 || len(a.Rows) != len(turn.Rows) {
-		t.Errorf("%v crawls per hour, half found within %v, %d schedules; in turn 20, %v and %d", a.Rate, a.Rows[0].Median, len(a.Rows), turn.Rows[0].Median, len(turn.Rows))
+	if math.Abs(a.Rate/20-1) > .01 || math.Abs(float64(a.Rows[0].Median/turn.Rows[0].Median)-1) > .2 ||
+		len(a.Rows) != len(turn.Rows) {
+		t.Errorf("%v crawls per hour, half found within %v, %d schedules; in turn 20, %v and %d",
+			a.Rate, a.Rows[0].Median, len(a.Rows), turn.Rows[0].Median, len(turn.Rows))
 	}
 }
 
@@ -409,7 +420,9 @@ func TestTold(t *testing.T) {
 	}
 	same := func(what string, a, b *Answer, want bool) {
 		x, y := a.Rows[1].measures, b.Rows[1].measures
-		if got := x.Median == y.Median && x.P90 == y.P90 && x.Missed == y.Missed && x.Neglect == y.Neglect && x.Empty == y.Empty; got != want {
+		got := x.Median == y.Median && x.P90 == y.P90 && x.Missed == y.Missed && x.Neglect == y.Neglect &&
+			x.Empty == y.Empty
+		if got != want {
 			t.Errorf("%s: the same crawls: %v; want %v", what, got, want)
 		}
 	}
@@ -452,8 +465,10 @@ func TestLongest(t *testing.T) {
 
 // Two sources with three items get no verdict.
 func TestFewItems(t *testing.T) {
-	a := ask(t, Question{Log: parse(t, "source,published\na,0\nb,400000\na,800000\n"), HalfLife: 4, Rate: .2, Seed: 1, Workers: 2})
-	if text := sentence("answer", a); !strings.HasSuffix(text, "3 items are too few to say which is better; needed are 100 or more.") || strings.Contains(text, "It earns") {
+	log := parse(t, "source,published\na,0\nb,400000\na,800000\n")
+	a := ask(t, Question{Log: log, HalfLife: 4, Rate: .2, Seed: 1, Workers: 2})
+	const few = "3 items are too few to say which is better; needed are 100 or more."
+	if text := sentence("answer", a); !strings.HasSuffix(text, few) || strings.Contains(text, "It earns") {
 		t.Error(text)
 	}
 	if text := sentence("second-half", a); text != "" {
@@ -482,10 +497,12 @@ func TestDates(t *testing.T) {
 	bad := ask(t, q)
 	for k := range clean.Rows {
 		if clean.Rows[k].Interest != bad.Rows[k].Interest {
-			t.Errorf("%s earns %v; without bad dates %v", clean.Rows[k].Policy, bad.Rows[k].Interest, clean.Rows[k].Interest)
+			t.Errorf("%s earns %v; without bad dates %v",
+				clean.Rows[k].Policy, bad.Rows[k].Interest, clean.Rows[k].Interest)
 		}
 	}
-	if text := sentence("log", bad); !strings.Contains(text, "3 items dated far from the rest are left out: 1970-01-01 of a, 2000-01-01 of b, 2024-02-01 of c.") {
+	const far = "3 items dated far from the rest are left out: 1970-01-01 of a, 2000-01-01 of b, 2024-02-01 of c."
+	if text := sentence("log", bad); !strings.Contains(text, far) {
 		t.Error(text)
 	}
 	if text := sentence("log", clean); strings.Contains(text, "repeat") {
@@ -493,7 +510,9 @@ func TestDates(t *testing.T) {
 	}
 	repeated := q
 	repeated.Log = log(1, "a,1700700000,1\na,1700700000,1\na,1700700000,1\n")
-	if text := sentence("log", ask(t, repeated)); !strings.HasPrefix(text, "2001 items of") || !strings.Contains(text, "2 rows repeat others field by field and count once; items") {
+	text := sentence("log", ask(t, repeated))
+	if !strings.HasPrefix(text, "2001 items of") ||
+		!strings.Contains(text, "2 rows repeat others field by field and count once; items") {
 		t.Error(text)
 	}
 	first, last := int64(1_700_000_000), int64(1_700_700_000)

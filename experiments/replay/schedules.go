@@ -95,7 +95,8 @@ func (a *Answer) play(ctx context.Context, w window, name string, watch func(epo
 		Open: func(_ uint64, level env.Level, _ bool) (env.World, error) {
 			world, err := env.NewReplay(log, in, env.ReplayOptions{
 				Epoch: seconds(w.length), Decay: math.Ln2 / a.HalfLife, Budget: in.Budget,
-				Items: level == env.LevelOnline, Part: env.PartWhole, Shows: cmp.Or(a.Shows, shownFirst), Scrolls: a.Shows > 0,
+				Items: level == env.LevelOnline, Part: env.PartWhole,
+				Shows: cmp.Or(a.Shows, shownFirst), Scrolls: a.Shows > 0,
 			})
 			if played = world; err == nil && !slices.Contains(Rules, name) {
 				played = &bounded{Replay: world, waits: a.newWaits(w), taken: make([]int, len(a.Log.Names))}
@@ -241,7 +242,8 @@ func (a *Answer) hindsight(w window) env.Instance {
 			utility += p.Utility
 		}
 		n := float64(len(published))
-		in.Sources[i] = env.NewSource(name, n*w.length/(w.to-w.from), w.length/3600*math.Ln2/a.HalfLife, utility/max(1, n))
+		rate, decay := n*w.length/(w.to-w.from), w.length/3600*math.Ln2/a.HalfLife
+		in.Sources[i] = env.NewSource(name, rate, decay, utility/max(1, n))
 	}
 	return in
 }

@@ -101,8 +101,8 @@ func TestDelayByTheHour(t *testing.T) {
 		o := &env.Online{Epoch: at, Last: []int{at - 6, at - 6}}
 		day, night := l.foretell(0, l.optimistic(0), o), l.foretell(1, l.optimistic(1), o)
 		if (day > 2*night) != (tt.first == 0) || (night > 2*day) != (tt.first == 1) {
-			t.Errorf("at %d o'clock the source of the day has the index %v, that of the night %v; want that of %d first",
-				tt.hour, day, night, tt.first)
+			t.Errorf("at %d o'clock the source of the day has the index %v, that of the night %v; "+
+				"want that of %d first", tt.hour, day, night, tt.first)
 		}
 	}
 }

@@ -16,7 +16,8 @@ import (
 // known wait in line; a decision is among those that are awake, which are not many
 // more than crawls.
 type schedule struct {
-	Wake  []int32 `json:"wake"`  // epoch at which each source wakes, or gone, unseen or awake; nil before the first decision
+	// Epoch at which each source wakes, or gone, unseen or awake; nil before the first decision.
+	Wake  []int32 `json:"wake"`
 	Line  []int32 `json:"line"`  // sources that are unseen, in the order in which they came, and some that were
 	Awake []int32 `json:"awake"` // sources among which is chosen, and some that were
 	Next  int     `json:"next"`  // first epoch whose sources have not woken

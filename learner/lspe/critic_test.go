@@ -169,8 +169,11 @@ func TestRescaled(t *testing.T) {
 		}
 		for _, age := range []float64{1, 3, 12} {
 			a, b := old.z(age), s.z(age)
-			if old.expected(a) != s.expected(b) || cubic(&old.Wait, a) != cubic(&s.Wait, b) || cubic(&old.Toll, a) != cubic(&s.Toll, b) {
-				t.Fatalf("at age %v: %v, %v, %v; were %v, %v, %v", age, s.expected(b), cubic(&s.Wait, b), cubic(&s.Toll, b), old.expected(a), cubic(&old.Wait, a), cubic(&old.Toll, a))
+			if old.expected(a) != s.expected(b) || cubic(&old.Wait, a) != cubic(&s.Wait, b) ||
+				cubic(&old.Toll, a) != cubic(&s.Toll, b) {
+				t.Fatalf("at age %v: %v, %v, %v; were %v, %v, %v",
+					age, s.expected(b), cubic(&s.Wait, b), cubic(&s.Toll, b),
+					old.expected(a), cubic(&old.Wait, a), cubic(&old.Toll, a))
 			}
 		}
 		if old.span() != s.span() || old.eta() != s.eta() {

@@ -72,24 +72,30 @@ func TestRescale(t *testing.T) {
 
 // TestSettings: each setting that is out of its range is refused by its name.
 func TestSettings(t *testing.T) {
-	for name, spoil := range map[string]func(*Settings){
-		"features":   func(s *Settings) { s.Features = 4 },
-		"gamma":      func(s *Settings) { s.Gamma = 2 },
-		"kappa":      func(s *Settings) { s.Kappa = 0 },
-		"kappa_over": func(s *Settings) { s.KappaOver = math.NaN() },
-		"kappa_max":  func(s *Settings) { s.KappaMax = math.Inf(1) },
-		"a":          func(s *Settings) { s.A.Scale = -1 },
-		"b":          func(s *Settings) { s.B.Scale = 3 },
-		"d":          func(s *Settings) { s.D.Block = 0 },
-		"critic":     func(s *Settings) { s.Critic = "off" },
-		"actor":      func(s *Settings) { s.Actor = "on" },
-		"price":      func(s *Settings) { s.Price = "none" },
+	for _, tt := range []struct {
+		name  string
+		spoil func(*Settings)
+	}{
+		{"features", func(s *Settings) { s.Features = 4 }},
+		{"gamma", func(s *Settings) { s.Gamma = 2 }},
+		{"kappa", func(s *Settings) { s.Kappa = 0 }},
+		{"kappa_over", func(s *Settings) { s.KappaOver = math.NaN() }},
+		{"kappa_max", func(s *Settings) { s.KappaMax = math.Inf(1) }},
+		{"a", func(s *Settings) { s.A.Scale = -1 }},
+		{"b", func(s *Settings) { s.B.Scale = 3 }},
+		{"d", func(s *Settings) { s.D.Block = 0 }},
+		{"critic", func(s *Settings) { s.Critic = "off" }},
+		{"actor", func(s *Settings) { s.Actor = "on" }},
+		{"price", func(s *Settings) { s.Price = "none" }},
 	} {
-		s := DefaultSettings()
-		spoil(&s)
-		if _, err := New(env.Paper(1).Terms(), &s, stream.New(1, stream.Policy)); err == nil || !strings.HasPrefix(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			s := DefaultSettings()
+			tt.spoil(&s)
+			_, err := New(env.Paper(1).Terms(), &s, stream.New(1, stream.Policy))
+			if err == nil || !strings.HasPrefix(err.Error(), tt.name) {
+				t.Errorf("error %v; want one that begins with %s", err, tt.name)
+			}
+		})
 	}
 }
 
@@ -120,15 +126,18 @@ func TestState(t *testing.T) {
 			t.Errorf("after %d epochs it goes on otherwise", epochs)
 		}
 	}
-	for name, spoil := range map[string]func(s *State){
-		"sources": func(s *State) { s.Sources = s.Sources[1:] },
-		"weights": func(s *State) { s.Pooled.Weights = nil },
+	for _, tt := range []struct {
+		name  string
+		spoil func(*State)
+	}{
+		{"sources", func(s *State) { s.Sources = s.Sources[1:] }},
+		{"weights", func(s *State) { s.Pooled.Weights = nil }},
 	} {
 		l := newLearner(t, in, 1, nil)
 		s := l.State()
-		spoil(&s)
-		if err := l.SetState(s); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
+		tt.spoil(&s)
+		if err := l.SetState(s); err == nil || !strings.Contains(err.Error(), tt.name) {
+			t.Errorf("error %v; want one with %s", err, tt.name)
 		}
 	}
 }

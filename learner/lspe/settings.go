@@ -62,7 +62,9 @@ func (s *Settings) Validate() error {
 		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
 	}
 	if err := cmp.Or(
-		check.Positive("kappa", s.Kappa), check.Positive("kappa_over", s.KappaOver), check.Positive("kappa_max", s.KappaMax),
+		check.Positive("kappa", s.Kappa),
+		check.Positive("kappa_over", s.KappaOver),
+		check.Positive("kappa_max", s.KappaMax),
 		s.A.Valid("a"), s.B.Valid("b"), s.D.Valid("d"),
 	); err != nil {
 		return err

@@ -66,7 +66,8 @@ func (l *Learner) State() State {
 // must not be used.
 func (l *Learner) SetState(s State) error {
 	if len(s.Sources) != len(l.src) || len(s.Wakes) != len(l.src) {
-		return fmt.Errorf("sources and wakes have %d and %d entries; allowed are %d", len(s.Sources), len(s.Wakes), len(l.src))
+		return fmt.Errorf("sources and wakes have %d and %d entries; allowed are %d",
+			len(s.Sources), len(s.Wakes), len(l.src))
 	}
 	for i := range s.Sources {
 		if err := checkSource(&s.Sources[i], s.Cold, s.Wakes[i] >= 0); err != nil {
@@ -94,7 +95,9 @@ func (l *Learner) SetState(s State) error {
 		}
 	}
 	if s.Round < 1 || s.Total > all*(1+1e-6) {
-		return fmt.Errorf("round is %v and total %v; allowed are 1 or more, and at most what a crawl of each source costs, %v", s.Round, s.Total, all)
+		return fmt.Errorf("round is %v and total %v; "+
+			"allowed are 1 or more, and at most what a crawl of each source costs, %v",
+			s.Round, s.Total, all)
 	}
 	p := &l.pooled
 	if err := p.critic.SetState(s.Pooled); err != nil {
@@ -127,8 +130,10 @@ func checkSource(v *Source, cold, sleeps bool) error {
 		return errors.New("it sleeps, and has no cycle to tell until when")
 	case v.Cycles < 0 || v.Last < -1:
 		return fmt.Errorf("cycles and last are %d and %d; allowed are 0 or more, and −1 or more", v.Cycles, v.Last)
-	case v.Cycles > 0 && !cold && !(v.Theta >= 1 && v.Theta <= math.MaxInt32 && v.Unit >= .5*v.Theta && v.Unit <= 2*v.Theta && v.LastTheta >= 0):
-		return fmt.Errorf("threshold, unit and last threshold are %v, %v and %v; allowed are 1 to 2^31, half to twice the threshold, and 0 or more", v.Theta, v.Unit, v.LastTheta)
+	case v.Cycles > 0 && !cold && !(v.Theta >= 1 && v.Theta <= math.MaxInt32 &&
+		v.Unit >= .5*v.Theta && v.Unit <= 2*v.Theta && v.LastTheta >= 0):
+		return fmt.Errorf("threshold, unit and last threshold are %v, %v and %v; "+
+			"allowed are 1 to 2^31, half to twice the threshold, and 0 or more", v.Theta, v.Unit, v.LastTheta)
 	}
 	return nil
 }

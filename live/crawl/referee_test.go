@@ -31,7 +31,8 @@ import (
 	"ephemera/live/clock"
 )
 
-var full = flag.Bool("full", false, "play 5000 feeds for ten days, with a crash every hour; compare with rules on recordings")
+var full = flag.Bool("full", false,
+	"play 5000 feeds for ten days, with a crash every hour; compare with rules on recordings")
 
 const (
 	shortest = 15 * time.Minute
@@ -146,7 +147,8 @@ func (r *referee) crashed(onDisk time.Time) {
 			s.unsure = true
 			r.unsure++
 			if strings.HasPrefix(key, "feed") {
-				s.before.allowed, s.before.why = s.last.Add(max(time.Hour, s.before.allowed.Sub(s.last))), "soon after a crash"
+				s.before.allowed = s.last.Add(max(time.Hour, s.before.allowed.Sub(s.last)))
+				s.before.why = "soon after a crash"
 			}
 		}
 	}
@@ -179,7 +181,8 @@ func (r *referee) visit(key string, now time.Time, tag string, shortest time.Dur
 // under way at a kill are made again after an hour, and an epoch may be late.
 func (r *referee) silent(key string, s *site, now time.Time) {
 	late := now.Sub(s.must)
-	r.breach(!s.must.IsZero() && late > 2*time.Hour, "silence", "%s: %v later than %v after the last request", key, late, s.must.Sub(s.last))
+	r.breach(!s.must.IsZero() && late > 2*time.Hour, "silence",
+		"%s: %v later than %v after the last request", key, late, s.must.Sub(s.last))
 }
 
 func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -190,7 +193,8 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	answer := func() {}
 	r.mu.Lock()
 	r.requests++
-	r.breach(q.Header.Get("Cookie")+q.Header.Get("Referer")+q.URL.RawQuery != "", "cookie, referer or query", "%s %v", q.URL, q.Header)
+	told := q.Header.Get("Cookie") + q.Header.Get("Referer") + q.URL.RawQuery
+	r.breach(told != "", "cookie, referer or query", "%s %v", q.URL, q.Header)
 	r.breach(!strings.Contains(q.Header.Get("User-Agent"), "@"), "no contact", "%s", q.Header.Get("User-Agent"))
 	r.breach(q.Header.Get(simAlone) != "true", "parallel connections", "%s", q.URL)
 	host := r.visit("host "+q.Host, now, "", 0, "")
@@ -212,7 +216,9 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 
 // feed judges a request for feed k, notes what the answer asks for, and returns the
 // answer. What is under /new is reached by redirects.
-func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int, path string, now time.Time) (answer func()) {
+func (r *referee) feed(
+	w http.ResponseWriter, q *http.Request, host *site, k int, path string, now time.Time,
+) (answer func()) {
 	kind := kinds[k%len(kinds)]
 	if path == "feed" {
 		r.looks++
@@ -318,7 +324,8 @@ func (r *referee) feed(w http.ResponseWriter, q *http.Request, host *site, k int
 	case kind == "gone" && now.Unix()/86400%7 >= 3:
 		s.allowed, s.why = now.AddDate(9, 0, 0), "after 410"
 		return status(http.StatusGone)
-	case (kind == "429" || kind == "503" || kind == "date") && chance < 3, kind == "found" && draw(k, s.requests)%20 == 0:
+	case (kind == "429" || kind == "503" || kind == "date") && chance < 3,
+		kind == "found" && draw(k, s.requests)%20 == 0:
 		wait := time.Duration(1+draw(k, s.requests, "wait")%36) * time.Hour
 		fail(wait)
 		host.allowed, host.why = now.Add(wait), "before the Retry-After of a host"
@@ -384,9 +391,13 @@ var (
 	}
 	titles = map[string]string{
 		"charset": "\xff\xfe\x01", "entities": strings.Repeat("&b;", 100), "ttl": "</title><ttl>180</ttl><title>",
-		"month":  "</title><ttl>43200</ttl><title>",
-		"hourly": `</title><updatePeriod xmlns="http://purl.org/rss/1.0/modules/syndication/">hourly</updatePeriod><title>`,
-		"skip":   "</title><skipHours><hour>6</hour><hour>7</hour><hour>8</hour><hour>9</hour><hour>10</hour><hour>11</hour><hour>12</hour><hour>13</hour><hour>14</hour><hour>15</hour><hour>16</hour><hour>17</hour><hour>18</hour><hour>19</hour><hour>20</hour><hour>21</hour><hour>22</hour><hour>23</hour></skipHours><title>",
+		"month": "</title><ttl>43200</ttl><title>",
+		"hourly": `</title><updatePeriod xmlns="http://purl.org/rss/1.0/modules/syndication/">hourly</updatePeriod>` +
+			`<title>`,
+		"skip": "</title><skipHours><hour>6</hour><hour>7</hour><hour>8</hour><hour>9</hour><hour>10</hour>" +
+			"<hour>11</hour><hour>12</hour><hour>13</hour><hour>14</hour><hour>15</hour><hour>16</hour>" +
+			"<hour>17</hour><hour>18</hour><hour>19</hour><hour>20</hour><hour>21</hour><hour>22</hour>" +
+			"<hour>23</hour></skipHours><title>",
 	}
 )
 
@@ -471,7 +482,8 @@ func (w *wire) Close() error {
 func newLife(t testing.TB, server *httptest.Server, perHour float64, urls ...string) life {
 	dir := t.TempDir()
 	l := life{
-		Server: server.Listener.Addr().String(), OPML: filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"),
+		Server: server.Listener.Addr().String(),
+		OPML:   filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"),
 		Begin: time.Date(2026, 3, 2, 0, 1, 0, 0, time.UTC), PerHour: perHour,
 	}
 	check(os.WriteFile(l.OPML, []byte(opml(urls...)), 0o644))
@@ -618,15 +630,17 @@ func (r *referee) compare(l life) {
 		for _, it := range e.Items {
 			at := it.Published
 			believed[!at.IsZero()]++
-			r.breach(!at.IsZero() && (at.After(e.At) || at.Before(e.Previous)), "impossible dates", "%s: %v, found at %v after a look at %v", e.Feed, at, e.At, e.Previous)
+			r.breach(!at.IsZero() && (at.After(e.At) || at.Before(e.Previous)), "impossible dates",
+				"%s: %v, found at %v after a look at %v", e.Feed, at, e.At, e.Previous)
 		}
 		return true
 	})
 	for feed, n := range missing {
 		r.breach(n != 0 && n > math.MinInt32/2, "missing items", "%s: %d", feed, n)
 	}
-	r.breach(err != nil || believed[true] == 0 || believed[false] == 0 || believed[true]+believed[false] != c.stats.Items, "wrong sums",
-		"%d items have dates, %d have none, and the sum is %d: %v", believed[true], believed[false], c.stats.Items, err)
+	dated, undated := believed[true], believed[false]
+	r.breach(err != nil || dated == 0 || undated == 0 || dated+undated != c.stats.Items, "wrong sums",
+		"%d items have dates, %d have none, and the sum is %d: %v", dated, undated, c.stats.Items, err)
 }
 
 // TestReferee: no rule of politeness is broken, whatever servers do and however

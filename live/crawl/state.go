@@ -249,7 +249,9 @@ func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
 	set := forecast.DefaultSettings()
 	set.Horizon *= time.Hour.Hours() / epoch.Hours()
 	start = start.Truncate(time.Hour).Add(-59 * time.Minute)
-	return learner.NewCrawler(start, learner.CrawlerOptions{Epoch: epoch, Budget: budget, Objective: o.objective(), Settings: &set})
+	return learner.NewCrawler(start, learner.CrawlerOptions{
+		Epoch: epoch, Budget: budget, Objective: o.objective(), Settings: &set,
+	})
 }
 
 // replay tells the learner and the sums of the entries of the journal that they do not

@@ -119,7 +119,9 @@ type Belief struct {
 
 // NewLearned returns the learners of crawls, which go on from what the store kept. The
 // uptime tells steps of the clock from time that passes.
-func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions, now time.Time, uptime func() clock.Uptime) (*Learned, error) {
+func NewLearned(
+	s *store.Store, log *slog.Logger, crawls map[string]LearnOptions, now time.Time, uptime func() clock.Uptime,
+) (*Learned, error) {
 	l := &Learned{store: s, log: log, uptime: uptime, crawls: map[string]*learnedCrawl{}}
 	l.read = clock.Reading{Time: now.Round(0), Uptime: uptime()}
 	for name, opt := range crawls {

@@ -498,7 +498,8 @@ func TestShift(t *testing.T) {
 			}
 			return len(records)
 		}
-		if _, _, err := s.Discover(schedule.ID{Crawl: "c", Key: "k", URL: "u"}, 1, day, nil); err != nil || take() != 1 {
+		_, _, err := s.Discover(schedule.ID{Crawl: "c", Key: "k", URL: "u"}, 1, day, nil)
+		if err != nil || take() != 1 {
 			t.Fatal(err)
 		}
 		s.Shift(time.Duration(step) * time.Millisecond)
@@ -509,7 +510,8 @@ func TestShift(t *testing.T) {
 		again := take()
 		now += 2 * minute
 		if late := take(); early != 0 || again != 0 || late != 1 {
-			t.Errorf("step %d: handed out %d and %d times before its hold ends, and %d times after", step, early, again, late)
+			t.Errorf("step %d: handed out %d and %d times before its hold ends, and %d times after",
+				step, early, again, late)
 		}
 		s.Close()
 	}
