@@ -199,6 +199,47 @@ var hostile = []hostileFeed{
 	{name: "a gzip bomb", reason: "larger than 10 MB", body: func() []byte { return make([]byte, 64<<20) }},
 }
 
+// TestNewestOfMany: of a feed of more items than are read the newest are found, whether it
+// shows them first or last.
+func TestNewestOfMany(t *testing.T) {
+	const n = maxRead + 5000
+	for name, format := range map[string]string{
+		"RSS":  `<item><guid>%d</guid><pubDate>%s</pubDate></item>`,
+		"JSON": `{"id":%d,"date_published":"%s"},`,
+	} {
+		for _, rising := range []bool{false, true} {
+			var b strings.Builder
+			begin, end, layout := rssBegin, rssEnd, time.RFC1123Z
+			if name == "JSON" {
+				begin, end, layout = jsonBegin, "]}", time.RFC3339
+			}
+			b.WriteString(begin)
+			for k := range n {
+				if !rising {
+					k = n - 1 - k
+				}
+				fmt.Fprintf(&b, format, k, date(k).Format(layout))
+			}
+			f, err := Parse([]byte(strings.TrimSuffix(b.String(), ",")+end), "", at)
+			if err != nil || len(f.Items) != maxItems {
+				t.Fatalf("%s, rising %v: %v", name, rising, err)
+			}
+			oldest, newest := f.Items[0].Published, f.Items[0].Published
+			for _, it := range f.Items {
+				if it.Published.After(newest) {
+					newest = it.Published
+				}
+				if it.Published.Before(oldest) {
+					oldest = it.Published
+				}
+			}
+			if !newest.Equal(date(n-1)) || !oldest.Equal(date(n-maxItems)) {
+				t.Errorf("%s, rising %v: items from %v to %v; want %v to %v", name, rising, oldest, newest, date(n-maxItems), date(n-1))
+			}
+		}
+	}
+}
+
 // hostileResult is how the fetch of such a feed ended.
 type hostileResult struct {
 	Kind, Items int

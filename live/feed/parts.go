@@ -26,7 +26,7 @@ const (
 	maxChildren  = 64 << 10  // bytes of an item, or of the head
 	maxPart      = 256 << 10 // bytes of a part, besides its last item
 	maxPartItems = 1000      // of a part
-	maxRead      = 100_000   // items of a feed that are read; those that follow are left out
+	maxRead      = 100_000   // items of a feed that are read from its begin on; and the last maxItems, where there are more
 )
 
 var errNoFeed = failf("it is neither RSS, nor Atom, nor a JSON feed")
@@ -49,6 +49,7 @@ type splitter struct {
 	items bytes.Buffer // of the part
 	n     int          // items in it
 	read  int          // items so far
+	late  ring         // of items after maxRead
 	open  []element    // that are written and have not ended
 	left  int          // elements within these that have not ended and are left out
 }
@@ -59,6 +60,7 @@ type element struct {
 	tag         string // its start
 	kind        kind
 	to          *bytes.Buffer
+	begin       int // of to, where it is
 	end         int // of to, up to which what is in the element may be written
 }
 
@@ -134,10 +136,11 @@ func (s *splitter) start(t xml.StartElement) {
 		e.end = min(e.to.Len()+maxChild, around.end)
 	}
 	e.tag = e.start(around.space, t.Attr)
-	if len(e.name) > maxName || e.to.Len()+len(e.tag) > e.end || e.kind == item && s.read == maxRead {
+	if len(e.name) > maxName || e.to.Len()+len(e.tag) > e.end {
 		s.left = 1
 		return
 	}
+	e.begin = e.to.Len()
 	s.open = append(s.open, e)
 	s.write(e, e.tag)
 	if e.kind == item {
@@ -219,12 +222,39 @@ func (s *splitter) end() error {
 		return nil
 	}
 	e := s.open[len(s.open)-1]
+	if e.kind == frame {
+		if err := s.addLate(); err != nil {
+			return err
+		}
+	}
 	s.open = s.open[:len(s.open)-1]
 	s.write(e, "</"+e.name+">")
+	if e.kind == item && s.read > maxRead {
+		s.late.add(s.items.Bytes()[e.begin:])
+		s.items.Truncate(e.begin)
+		s.n--
+	}
 	if len(s.open) > 0 && (e.kind == inner || s.n < maxPartItems && s.items.Len() < maxPart) {
 		return nil
 	}
-	// The part is full, or there is no more.
+	return s.hand()
+}
+
+// addLate has the last items follow the first ones, while the frame around them is open.
+func (s *splitter) addLate() error {
+	for _, text := range s.late.take() {
+		s.items.Write(text)
+		if s.n++; s.n == maxPartItems || s.items.Len() >= maxPart {
+			if err := s.hand(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hand hands out a part, which is full or the last one.
+func (s *splitter) hand() error {
 	for _, e := range slices.Backward(s.open) {
 		s.items.WriteString("</" + e.name + ">")
 	}
@@ -238,6 +268,29 @@ func (s *splitter) end() error {
 		s.items.WriteString(e.tag)
 	}
 	return err
+}
+
+// ring holds the last maxItems texts.
+type ring struct {
+	texts [][]byte
+	next  int // place of the next one, where there are as many
+}
+
+// add takes up a text, which it copies.
+func (r *ring) add(text []byte) {
+	if len(r.texts) < maxItems {
+		r.texts = append(r.texts, slices.Clone(text))
+		return
+	}
+	r.texts[r.next] = append(r.texts[r.next][:0], text...)
+	r.next = (r.next + 1) % maxItems
+}
+
+// take returns the texts in their order, and forgets them.
+func (r *ring) take() [][]byte {
+	texts := slices.Concat(r.texts[r.next:], r.texts[:r.next])
+	*r = ring{}
+	return texts
 }
 
 // finish ends what is open: the rest is cut.
@@ -331,18 +384,7 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		items, size = items[:0], 0
 		return err
 	}
-	for ; d.More(); read++ {
-		if read >= maxRead {
-			var left json.RawMessage
-			if err := d.Decode(&left); err != nil {
-				return err
-			}
-			continue
-		}
-		var it jsonItem
-		if err := d.Decode(&it); err != nil {
-			return err
-		}
+	add := func(it jsonItem) error {
 		if len(it.ID) > maxChild {
 			it.ID = nil
 		}
@@ -352,9 +394,35 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		}
 		items = append(items, it)
 		if len(items) == maxPartItems || size >= maxPart {
-			if err := hand(); err != nil {
+			return hand()
+		}
+		return nil
+	}
+	var late ring
+	var text json.RawMessage
+	for ; d.More(); read++ {
+		if read >= maxRead {
+			if err := d.Decode(&text); err != nil {
 				return err
 			}
+			late.add(text)
+			continue
+		}
+		var it jsonItem
+		if err := d.Decode(&it); err != nil {
+			return err
+		}
+		if err := add(it); err != nil {
+			return err
+		}
+	}
+	for _, text := range late.take() {
+		var it jsonItem
+		if err := json.Unmarshal(text, &it); err != nil {
+			return err
+		}
+		if err := add(it); err != nil {
+			return err
 		}
 	}
 	if _, err := d.Token(); err != nil {
