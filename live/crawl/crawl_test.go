@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -20,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"ephemera/env"
@@ -221,17 +224,19 @@ func TestWebSub(t *testing.T) {
 	}
 }
 
-// TestPage opens the page in a browser, without script, at the width of a phone.
+// TestPage opens the page in a browser, without script, at the widths of a phone and of a desk, in
+// the light and in the dark.
 func TestPage(t *testing.T) {
 	path, err := exec.LookPath("chromium")
 	if err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") != "1" {
 		t.Skip("no Chromium here; Debian's package is chromium")
 	}
-	var some []string
-	for _, k := range []int{0, 1, 2, 4, 8, 10, 20} {
-		some = append(some, address(k))
+	var urls []string
+	for k := range 112 {
+		urls = append(urls, address(k))
 	}
-	s := simulate(t, newReferee(t, 30).Server, some...).pass(80 * time.Hour)
+	s := newLife(t, newReferee(t, 60).Server, 60, urls...).open(io.Discard).pass(30 * time.Hour)
+	defer s.Close()
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox,
@@ -240,26 +245,48 @@ func TestPage(t *testing.T) {
 	defer cancel()
 	ctx, cancel = chromedp.NewContext(ctx)
 	defer cancel()
+	const wide = `document.documentElement.scrollWidth - innerWidth`
+	one := "/?feed=" + address(0)
 	for _, tt := range []struct {
 		path, script string
 		want         int
 	}{
-		{"/", `document.documentElement.scrollWidth`, 360},
-		{"/", `document.querySelectorAll("#feeds tr").length`, 8},
-		// None is squeezed.
-		{"/", `[...document.querySelectorAll("td")].filter(cell => cell.offsetHeight > 80).length`, 0},
+		{"/", wide, 0},
+		{one, wide, 0},
+		{"/", `document.querySelectorAll("#feeds tr").length`, 101},
+		{"/?page=2", `document.querySelectorAll("#feeds tr").length`, 13},
+		{"/", `document.querySelectorAll("#pages a").length`, 1},
+		{"/", `[...document.querySelectorAll("td")].filter(cell => cell.offsetHeight > 90).length`, 0}, // none is squeezed
 		{"/", `Math.min(50, document.querySelectorAll("#found tr").length)`, 50},
-		{"/", `Math.min(2, document.querySelectorAll("#failures tr").length)`, 2},
-		{"/", `document.querySelectorAll("#delays tr").length`, 5},
-		{"/?feed=" + address(0), `document.querySelectorAll("#week td").length`, 7 * 24},
-		{"/?feed=" + address(0), `document.documentElement.scrollWidth`, 360},
+		{"/", `Math.min(20, document.querySelectorAll("#failures tr").length)`, 20},
+		{"/", `Math.min(5, document.querySelectorAll("#held tr").length)`, 5},
+		{"/", `document.querySelectorAll("#delays tr").length`, 3},
+		{"/", `document.querySelector("h2").textContent == "Health" ? 1 : 0`, 1},
+		{"/", `document.body.innerText.trim().endsWith("metrics") ? 1 : 0`, 1}, // the page is whole
+		{one, `document.querySelectorAll("#week td").length`, 7 * 24},
+		{one, `Math.min(11, document.querySelectorAll("#of tr").length)`, 11},
+		{one, `Math.min(3, document.querySelectorAll("#looks tr").length)`, 3},
 		{"/metrics", `document.body.innerText.match(
-			/crawl_(requests_total{outcome="found"}|feeds 7|delay_seconds{quantile="0.5"})/g).length`, 3},
+			/crawl_(requests_total{outcome="found"}|feeds 112|delay_seconds{quantile="0.5"})/g).length`, 3},
 	} {
-		phone := chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile)
-		check(chromedp.Do(ctx, phone, chromedp.Navigate(server.URL+tt.path)))
-		if got, err := chromedp.Run(ctx, chromedp.Evaluate[int](tt.script)); err != nil || got != tt.want {
-			t.Errorf("%s: %s is %d, want %d: %v", tt.path, tt.script, got, tt.want, err)
+		for _, width := range []int64{390, 1280} {
+			size := chromedp.EmulateViewport(width, 740, chromedp.EmulateMobile)
+			check(chromedp.Do(ctx, size, chromedp.Navigate(server.URL+tt.path)))
+			if got, err := chromedp.Run(ctx, chromedp.Evaluate[int](tt.script)); err != nil || got != tt.want {
+				t.Errorf("%s, %d px: %s is %d, want %d: %v", tt.path, width, tt.script, got, tt.want, err)
+			}
+		}
+	}
+	for scheme, want := range map[string]string{"light": "rgb(170, 0, 0)", "dark": "rgb(255, 138, 128)"} {
+		prefer := chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+			_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+			return err
+		})
+		check(chromedp.Do(ctx, prefer, chromedp.Navigate(server.URL)))
+		color := chromedp.Evaluate[string](`getComputedStyle(document.querySelector(".no")).color`)
+		if got, err := chromedp.Run(ctx, color); err != nil || got != want {
+			t.Errorf("in the %s failures are %s, want %s: %v", scheme, got, want, err)
 		}
 	}
 }

@@ -21,7 +21,8 @@ import (
 var texts embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"clock":   func(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") },
+	"clock":   func(t time.Time) string { return t.Local().Format("2 Jan 2006 15:04") },
+	"zone":    func(t time.Time) string { return t.Local().Format("MST") },
 	"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
 	"minutes": span,
 	"weekday": func(fromMonday int) string { return time.Weekday((fromMonday + 1) % 7).String()[:3] },
@@ -50,8 +51,10 @@ type view struct {
 	Stats     *stats
 	Feeds     []*record // of the list, by name
 	Failing   []*record // of these
+	Held      []heldRow // of the feeds, those that a publisher holds up, or wants to for longer than is obeyed
 	One       *record   // which alone is shown
-	All       bool      // feeds, and not the first hundred
+	Page      int       // of feeds, from 1
+	ByName    bool      // in place of by the next look
 }
 
 // feedRow is what is thought of a feed.
@@ -152,9 +155,7 @@ func (c *Crawler) onList() (feeds []*record) {
 			feeds = append(feeds, r)
 		}
 	}
-	slices.SortFunc(feeds, func(a, b *record) int {
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Name()), strings.ToLower(b.Name())), cmp.Compare(a.ID.URL, b.ID.URL))
-	})
+	slices.SortFunc(feeds, byName)
 	return feeds
 }
 
@@ -162,10 +163,15 @@ func (c *Crawler) onList() (feeds []*record) {
 func (c *Crawler) view(name string) *view {
 	v := &view{
 		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left, Full: c.store.Full(), Stats: &c.stats,
-		All: name == "all",
+		Page: 1,
 	}
 	v.One, v.Feeds = c.named(name), c.onList()
 	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })
+	for _, r := range v.Feeds {
+		if row := c.held(r); r.Capped != "" || row.Who != "" {
+			v.Held = append(v.Held, row)
+		}
+	}
 	return v
 }
 
@@ -226,11 +232,13 @@ func (it *item) Name() string { return it.from.Name() }
 // Handler serves the page, and /metrics for Prometheus.
 func (c *Crawler) Handler() http.Handler {
 	mux := http.NewServeMux()
-	write := func(w http.ResponseWriter, name, one string) {
+	write := func(w http.ResponseWriter, r *http.Request, name string) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		c.mu.Lock()
 		var b bytes.Buffer
-		err := pages.ExecuteTemplate(&b, name, c.view(one))
+		v := c.view(r.FormValue("feed"))
+		v.Page, v.ByName = pageOf(r.FormValue("page")), r.FormValue("by") == "name"
+		err := pages.ExecuteTemplate(&b, name, v)
 		c.mu.Unlock()
 		if err != nil {
 			c.opt.Log.Error("a page was not made", "page", name, "error", err)
@@ -240,7 +248,7 @@ func (c *Crawler) Handler() http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-		write(w, "page.html", r.FormValue("feed"))
+		write(w, r, "page.html")
 	})
 	mux.HandleFunc("GET /items.json", c.serveRiver("application/feed+json; charset=utf-8", (*riverPage).json))
 	mux.HandleFunc("GET /items.atom", c.serveRiver("application/atom+xml; charset=utf-8", (*riverPage).atom))
@@ -249,7 +257,7 @@ func (c *Crawler) Handler() http.Handler {
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		r.Header = http.Header{} // so that it is plain text
 		promhttp.Handler().ServeHTTP(w, r)
-		write(w, "metrics.txt", "")
+		write(w, r, "metrics.txt")
 	})
 	if c.opt.PublicURL != "" {
 		mux.HandleFunc("/websub/{token}", c.websub)

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,5 +70,47 @@ func TestNextLook(t *testing.T) {
 		if row := s.Row(r); !row.Due.IsZero() && row.Due.Before(v.Now) {
 			t.Errorf("at %v the next look at %s is at %v: %s", v.Now, r.Name(), row.Due, row.Reason)
 		}
+	}
+}
+
+// TestNatural: names stand as people order them.
+func TestNatural(t *testing.T) {
+	want := []string{"1", "Feed 1", "feed 2", "Feed 10", "feed 10b", "Feed 100", "Zebra", "Äther"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, natural)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, a := range want {
+		for _, b := range want {
+			if natural(a, b) != -natural(b, a) {
+				t.Errorf("%q and %q", a, b)
+			}
+		}
+	}
+}
+
+// TestHealth: the page says what fails, since when and what to do, who holds a feed back, and what
+// requests were for; and of a feed, why its next look is then.
+func TestHealth(t *testing.T) {
+	s := simulate(t, newReferee(t, 30).Server, address(0), address(8), address(21), address(28)).pass(10 * time.Hour)
+	page := s.get("/").Body.String()
+	for _, want := range []string{
+		"2 feeds fail", "it redirects in a circle", "look for its new one on its site",
+		"its robots.txt does not allow it", "take it off the list, or ask the publisher",
+		"1 feeds are held back", "its publisher asks to wait 365 days; obeyed are 24h, the longest interval",
+		"brought that nothing has changed",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	at := func(text string) int { return strings.Index(page, text) }
+	if health := at("<h2>Health"); health < 0 || health > at(">The plan") || at(">The plan") > at("<h2>Found") {
+		t.Error("health does not come first, then the plan, then items")
+	}
+	if page := s.get("/?feed=" + address(28)).Body.String(); !strings.Contains(page, ": its publisher asks to wait.") {
+		t.Error("a feed's page does not say why its next look is then")
 	}
 }

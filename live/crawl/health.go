@@ -1,0 +1,194 @@
+package crawl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"ephemera/live/feed"
+)
+
+// natural compares names as people order them: 2 before 10, whatever the case.
+func natural(a, b string) int {
+	for a != "" && b != "" {
+		if n, m := digits(a), digits(b); n > 0 && m > 0 {
+			x, y := strings.TrimLeft(a[:n], "0"), strings.TrimLeft(b[:m], "0")
+			if d := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); d != 0 {
+				return d
+			}
+			a, b = a[n:], b[m:]
+			continue
+		}
+		x, n := utf8.DecodeRuneInString(a)
+		y, m := utf8.DecodeRuneInString(b)
+		if d := cmp.Compare(unicode.ToLower(x), unicode.ToLower(y)); d != 0 {
+			return d
+		}
+		a, b = a[n:], b[m:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits returns how many a text begins with.
+func digits(s string) (n int) {
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// byName orders feeds by name.
+func byName(a, b *record) int {
+	return cmp.Or(natural(a.Name(), b.Name()), cmp.Compare(a.ID.URL, b.ID.URL))
+}
+
+// advice are what people can do of a failure, by words of its reason.
+var advice = []struct{ says, do string }{
+	{"-allow-private", "add -allow-private if it is yours"},
+	{"robots.txt", "its publisher does not want it to be asked for: take it off the list, or ask the publisher"},
+	{"401", "put a name and a password that are right into its address"},
+	{"403", "its publisher refuses this crawler: write to the publisher, or take it off the list"},
+	{"404", "it is not there any more: look for its new address on its site"},
+	{"gone", "it is gone for good: take it off the list"},
+	{"410", "it is gone for good: take it off the list"},
+	{"neither RSS", "its address shows no feed: look for one on its site"},
+	{"malformed", "its publisher has to mend it; what can be read is read when it is"},
+	{"no such host", "its site has no address any more: take it off the list if that lasts"},
+	{"certificate", "its certificate does not hold: wait for its publisher"},
+	{"redirect", "its address leads in a circle: look for its new one on its site"},
+}
+
+// Advice returns what can be done of the last failure.
+func (r *record) Advice() string {
+	for _, a := range advice {
+		if strings.Contains(r.Error, a.says) {
+			return a.do
+		}
+	}
+	return "nothing for now: it is asked for again, less and less often"
+}
+
+// heldRow is a feed that somebody holds up.
+type heldRow struct {
+	*record
+	Who   string // empty if nobody does any more
+	Until time.Time
+}
+
+// held says who has a feed not be asked for, and until when. What would hold it up no longer than
+// the shortest interval holds up nothing.
+func (c *Crawler) held(r *record) heldRow {
+	at, why := c.free(r, c.latest)
+	if r.Gone || why != published && why != asked || !at.After(r.Tried.Add(c.opt.Shortest)) || !at.After(c.latest) {
+		return heldRow{record: r}
+	}
+	return heldRow{r, why, at}
+}
+
+// used is what some requests were for.
+type used struct {
+	Text  string
+	N     int
+	Share float64 // %
+}
+
+// Used returns what requests brought since the first.
+func (v *view) Used() (all []used) {
+	total := 0
+	for _, n := range v.Stats.Outcome {
+		total += n
+	}
+	for _, o := range []struct {
+		outcome feed.Outcome
+		text    string
+	}{{feed.Found, "brought the feed"}, {feed.Unchanged, "brought that nothing has changed"}, {feed.Failed, "failed"}, {feed.Gone, "brought that it is gone"}} {
+		if n := v.Stats.Outcome[o.outcome]; n > 0 {
+			all = append(all, used{o.text, n, 100 * float64(n) / float64(total)})
+		}
+	}
+	return all
+}
+
+// Plan returns the feeds of the page, by their next look, or by name.
+func (v *view) Plan() (rows []feedRow) {
+	for _, r := range v.Feeds {
+		rows = append(rows, v.Row(r))
+	}
+	if !v.ByName {
+		never := func(row feedRow) int {
+			if row.Due.IsZero() {
+				return 1
+			}
+			return 0
+		}
+		slices.SortStableFunc(rows, func(a, b feedRow) int { return cmp.Or(never(a)-never(b), a.Due.Compare(b.Due)) })
+	}
+	first := min(v.First(), len(rows))
+	return rows[first:min(first+shownFeeds, len(rows))]
+}
+
+// shownFeeds are those of a page.
+const shownFeeds = 100
+
+// First returns how many feeds are on the pages before.
+func (v *view) First() int { return (v.Page - 1) * shownFeeds }
+
+// Pages returns the numbers of the pages of feeds, if there are several.
+func (v *view) Pages() (numbers []int) {
+	for n := 1; (n-1)*shownFeeds < len(v.Feeds) && len(v.Feeds) > shownFeeds; n++ {
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// pageOf reads the number of a page.
+func pageOf(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 1_000_000 {
+		return 1
+	}
+	return n
+}
+
+// Of returns the last items of the feed that alone is shown.
+func (v *view) Of() ([]*item, error) {
+	items, _, err := v.find(nil, 20, func(d *drop) bool { return d.from == v.One })
+	return items, err
+}
+
+// look is one at a feed.
+type look struct {
+	At   time.Time
+	Text string // what it found
+}
+
+// Looks returns the last looks at the feed that alone is shown, the last first, as far as they
+// are among the last requests of all.
+func (v *view) Looks() (looks []look, err error) {
+	const last = 5000
+	err = v.journal(v.seq-min(v.seq, last), func(e *entry) bool {
+		if e.Feed != v.One.ID.URL || e.Outcome == imported {
+			return true
+		}
+		text := fmt.Sprintf("%d new items", len(e.Items))
+		switch {
+		case e.Outcome == feed.Failed || e.Outcome == feed.Gone:
+			text = string(e.Outcome)
+		case e.Outcome == pushed:
+			text += ", told by its hub"
+		case len(e.Items) == 0:
+			text = "nothing new"
+		case len(e.Items) == 1:
+			text = "a new item"
+		}
+		looks = append(looks, look{e.At, text})
+		return true
+	})
+	slices.Reverse(looks)
+	return looks[:min(len(looks), 20)], err
+}
