@@ -189,13 +189,18 @@ func Parts(contenders []Contender) (all []Part) {
 
 // RunsTable has a row for each part of each run.
 func RunsTable(contenders []Contender) *result.Table {
-	t := &result.Table{Header: []string{
-		"policy", "instance", "seed", "epochs", "reward", "crawls", "cost", "over_budget", "overrun",
-		"whittle", "of_whittle", "of_bound",
-	}}
-	for _, p := range Parts(contenders) {
-		t.Add(p.Policy, p.Instance, p.Seed, p.Epochs, p.Reward, p.Crawls, p.Cost, p.Over, p.Overrun,
-			p.Whittle, p.OfWhittle, p.OfBound)
-	}
-	return t
+	return result.List(Parts(contenders), []result.Field[Part]{
+		{Name: "policy", Of: func(p Part) any { return p.Policy }},
+		{Name: "instance", Of: func(p Part) any { return p.Instance }},
+		{Name: "seed", Of: func(p Part) any { return p.Seed }},
+		{Name: "epochs", Of: func(p Part) any { return p.Epochs }},
+		{Name: "reward", Of: func(p Part) any { return p.Reward }},
+		{Name: "crawls", Of: func(p Part) any { return p.Crawls }},
+		{Name: "cost", Of: func(p Part) any { return p.Cost }},
+		{Name: "over_budget", Of: func(p Part) any { return p.Over }},
+		{Name: "overrun", Of: func(p Part) any { return p.Overrun }},
+		{Name: "whittle", Of: func(p Part) any { return p.Whittle }},
+		{Name: "of_whittle", Of: func(p Part) any { return p.OfWhittle }},
+		{Name: "of_bound", Of: func(p Part) any { return p.OfBound }},
+	})
 }

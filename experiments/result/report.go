@@ -126,17 +126,31 @@ func (r *Report) Document() Document {
 
 // rows is the table of CSV.
 func (r *Report) rows() *Table {
-	t := &Table{Header: []string{
-		"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed", "policy",
-		"reward", "lo", "hi", "crawls", "of_whittle", "of_bound", "over_budget", "overrun",
-		"diff", "diff_lo", "diff_hi", "worst", "epochs", "of_whittle_lo", "of_whittle_hi",
-	}}
-	for _, x := range r.Results {
-		t.Add(r.Instance, r.Algorithm, r.Knowledge, r.Budget, r.Steps, r.Seeds, r.Seed, x.Policy,
-			x.Reward, x.Lo, x.Hi, x.Crawls, x.OfWhittle, x.OfBound, x.Over, x.Overrun, x.Diff, x.DiffLo, x.DiffHi,
-			x.Worst, x.Epochs, x.OfWhittleLo, x.OfWhittleHi)
-	}
-	return t
+	return List(r.Results, []Field[Row]{
+		{"instance", func(Row) any { return r.Instance }},
+		{"algorithm", func(Row) any { return r.Algorithm }},
+		{"knowledge", func(Row) any { return r.Knowledge }},
+		{"budget", func(Row) any { return r.Budget }},
+		{"steps", func(Row) any { return r.Steps }},
+		{"seeds", func(Row) any { return r.Seeds }},
+		{"seed", func(Row) any { return r.Seed }},
+		{"policy", func(x Row) any { return x.Policy }},
+		{"reward", func(x Row) any { return x.Reward }},
+		{"lo", func(x Row) any { return x.Lo }},
+		{"hi", func(x Row) any { return x.Hi }},
+		{"crawls", func(x Row) any { return x.Crawls }},
+		{"of_whittle", func(x Row) any { return x.OfWhittle }},
+		{"of_bound", func(x Row) any { return x.OfBound }},
+		{"over_budget", func(x Row) any { return x.Over }},
+		{"overrun", func(x Row) any { return x.Overrun }},
+		{"diff", func(x Row) any { return x.Diff }},
+		{"diff_lo", func(x Row) any { return x.DiffLo }},
+		{"diff_hi", func(x Row) any { return x.DiffHi }},
+		{"worst", func(x Row) any { return x.Worst }},
+		{"epochs", func(x Row) any { return x.Epochs }},
+		{"of_whittle_lo", func(x Row) any { return x.OfWhittleLo }},
+		{"of_whittle_hi", func(x Row) any { return x.OfWhittleHi }},
+	})
 }
 
 // Table is the table that people read. Columns that no row fills are left out, and what
