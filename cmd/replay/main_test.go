@@ -109,12 +109,14 @@ func TestOddNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(out+said, "\x1b") || !strings.Contains(out, `evil\x1b[2J`) || !strings.Contains(said, `evil\x1b[2J`) {
+		if strings.Contains(out+said, "\x1b") || !strings.Contains(out, `evil\x1b[2J`) ||
+			!strings.Contains(said, `evil\x1b[2J`) {
 			t.Errorf("%s: stdout %q\nstderr %q", format, out, said)
 		}
 	}
 	crawls := clitest.Log(t, "source,crawled_unix", 1, func(int) string { return odd + ",soon" })
-	if _, _, err := clitest.Call(t, run, log, "-now", crawls, "-out", dir); err == nil || strings.Contains(cli.Line("replay", err), "\x1b") {
+	_, _, err := clitest.Call(t, run, log, "-now", crawls, "-out", dir)
+	if err == nil || strings.Contains(cli.Line("replay", err), "\x1b") {
 		t.Errorf("%q", err)
 	}
 }

@@ -228,7 +228,8 @@ func TestCoarse(t *testing.T) {
 	}
 	within := func(v float64, of *Answer) bool { return v > of.Gain.Lo && v < of.Gain.Hi }
 	if !within(fine.Gain.Value, coarse) || !within(coarse.Gain.Value, fine) {
-		t.Errorf("decisions every %v s: the learner gains %v; every %v s: %v", fine.window.length, fine.Gain, coarse.window.length, coarse.Gain)
+		t.Errorf("decisions every %v s: the learner gains %v; every %v s: %v",
+			fine.window.length, fine.Gain, coarse.window.length, coarse.Gain)
 	}
 	t.Logf("every %v s %v, every %v s %v", fine.window.length, fine.Gain, coarse.window.length, coarse.Gain)
 }

@@ -312,7 +312,9 @@ func (a *Answer) state(l learner.Learner, played env.World) ([]byte, error) {
 // timetable returns the crawls, for so many seconds, of a policy that learns no more and
 // sees nothing but its own crawls, from an epoch on before which the sources had those
 // last crawls.
-func (a *Answer) timetable(ctx context.Context, policy env.Agent, last []int, epoch int, lasts float64) (all []Crawl, err error) {
+func (a *Answer) timetable(
+	ctx context.Context, policy env.Agent, last []int, epoch int, lasts float64,
+) (all []Crawl, err error) {
 	view := &env.Observed{}
 	view.Epoch, view.Last = epoch, last
 	from := a.window.end(epoch - 1)

@@ -286,7 +286,9 @@ func TestShare(t *testing.T) {
 							break
 						}
 					}
-					of := func(p *profile) float64 { return float64(p[bins[0]])*float64(p[bins[1]])*float64(p[bins[2]]) - 1 }
+					of := func(p *profile) float64 {
+						return float64(p[bins[0]])*float64(p[bins[1]])*float64(p[bins[2]]) - 1
+					}
 					wantAll += w * of(&e.Profile)
 					if last := min(float64(j+1), n); last > float64(j) { // of which the last may be a part
 						want += (math.Pow(alpha, float64(j)) - math.Pow(alpha, last)) * of(&e.Sources[0].Calendar.Own)

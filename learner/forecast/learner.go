@@ -81,7 +81,9 @@ type Learner struct {
 	key     []float64    // of those that are awake
 	thought []env.Source // what they are thought to be, likewise
 	order   []int        // some of their places
-	fixed   []env.Source // of one that learns no more: what sources are thought to be, as far as they were looked at; nil otherwise
+	// Of one that learns no more: what sources are thought to be, as far as they were looked
+	// at; nil otherwise.
+	fixed []env.Source
 }
 
 var (

@@ -48,7 +48,8 @@ const (
 // kinds of feeds. A feed f0017.test is of the kind 17 mod their number.
 var kinds = []string{
 	"etag", "modified", "both", "none", "max-age", "ttl", "moved", "found", "loop", "gone", "429", "503", "date",
-	"reset", "slow", "gzip bomb", "entities", "huge", "charset", "dates", "malformed", "disallowed", "shared", "shared", "etag", "max-age", "etag", "hub",
+	"reset", "slow", "gzip bomb", "entities", "huge", "charset", "dates", "malformed", "disallowed",
+	"shared", "shared", "etag", "max-age", "etag", "hub",
 	"year", "month", "404", "retry", "expires", "hourly", "skip",
 }
 
@@ -303,7 +304,8 @@ func (r *referee) feed(
 	case kind == "hourly":
 		return show(tag, time.Hour, time.Hour)
 	case kind == "skip":
-		r.breach(now.UTC().Hour() >= 6 && s.tag != "", "hours that are skipped", "%s: %v after %v, sent %q of %q", q.URL, now, now.Sub(s.before.last), tag, s.tag)
+		r.breach(now.UTC().Hour() >= 6 && s.tag != "", "hours that are skipped",
+			"%s: %v after %v, sent %q of %q", q.URL, now, now.Sub(s.before.last), tag, s.tag)
 	case kind == "hub":
 		head.Set("Link", fmt.Sprintf(`<http://hub%s/hub>; rel="hub", <http://%s/topic>; rel="self"`, simNames, q.Host))
 		if r.tell {
@@ -410,7 +412,8 @@ func page(k int, kind string, newest int64) []byte {
 		if kind == "dates" {
 			at = at.AddDate(int(draw(k, n)%100)-50, 0, 0)
 		}
-		fmt.Fprintf(&b, `<item><guid>%d</guid><title>item</title><link>/i/%d</link><pubDate>%s</pubDate></item>`, n, n, at.UTC().Format(time.RFC1123Z))
+		fmt.Fprintf(&b, `<item><guid>%d</guid><title>item</title><link>/i/%d</link><pubDate>%s</pubDate></item>`,
+			n, n, at.UTC().Format(time.RFC1123Z))
 	}
 	b.WriteString(`</channel></rss>`)
 	return b.Bytes()
@@ -422,7 +425,7 @@ type life struct {
 	Begin, End        time.Time
 	PerHour           float64
 	Ahead             time.Duration // of the crawler's clock
-	Boot              string        // of the machine; without one nothing tells steps of the clock from time that passes
+	Boot              string        // of the machine; without one no step of the clock is found
 	Fault             string        // in the table of faults
 	Miniflux, Token   string        // of the reader that fetches the feeds, which Server serves; empty for this program
 	disk              vfs.FS        // of the state; nil for that of the machine
@@ -505,7 +508,8 @@ func (l life) open(onDisk io.Writer) *sim {
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
 		Now:    func() time.Time { return s.now.Add(s.Ahead) },
-		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(s.now.UnixNano())} }, Log: slog.New(slog.DiscardHandler), disk: l.disk,
+		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(s.now.UnixNano())} },
+		Log:    slog.New(slog.DiscardHandler), disk: l.disk,
 	}
 	if l.Miniflux != "" {
 		o.Reader = &paced{NewMiniflux(l.Miniflux, l.Token), s}
@@ -602,7 +606,9 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 		r.crashed(time.UnixMilli(ms))
 	}
 	allowed := r.perHour * l.End.Sub(begin).Hours()
-	t.Logf("%v: %d requests, %d of them for feeds, of %.0f; %d crashes, in which %d answers may be lost and %d were", l.End.Sub(begin), r.requests, r.looks, allowed, l.End.Sub(begin)/every, r.unsure, r.lost)
+	t.Logf("%v: %d requests, %d of them for feeds, of %.0f; "+
+		"%d crashes, in which %d answers may be lost and %d were",
+		l.End.Sub(begin), r.requests, r.looks, allowed, l.End.Sub(begin)/every, r.unsure, r.lost)
 	r.breach(float64(r.looks) < .5*allowed, "too few requests", "%d", r.looks)
 	for key, s := range r.sites {
 		r.silent(key, s, l.End)
