@@ -113,6 +113,9 @@ func (rec *Recording) Fit(o ReplayOptions) (Instance, error) {
 //
 // An item whose present interest is below 2⁻⁶⁰ of its utility is not shown.
 //
+// Under the objectives delay and deadline of the instance items show their utility, and
+// what a crawl brings is the sum of them.
+//
 // View's Mean follows the mean dynamics of the fitted instance.
 type Replay struct {
 	ledger
@@ -143,6 +146,9 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 	w := &Replay{
 		ledger: l, opt: o, begin: from, length: o.Epoch.Seconds(), rate: o.Decay / 3600,
 		epochs: epochs, wait: make([][]Publication, len(in.Sources)),
+	}
+	if law := lookUpLaw(in.Objective.Law); law.initial {
+		w.rate = 0
 	}
 	w.keep = -math.Log(negligible) / w.rate
 	w.terms.Start = int64(math.Floor(from + w.length))

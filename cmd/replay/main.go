@@ -39,14 +39,18 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
                          columns source, published and, if items differ in worth,
                          utility`)
 	var (
-		q            replay.Question
-		format       result.Format
-		half, period time.Duration
-		now, out     string
-		feedback     = experiments.DefaultFeedbackDelay
-		longest      time.Duration
-		columns      = env.PublishedColumns
+		q        replay.Question
+		format   result.Format
+		period   time.Duration
+		now, out string
+		feedback = experiments.DefaultFeedbackDelay
+		longest  time.Duration
+		columns  = env.PublishedColumns
 	)
+	f.TextVar(&q.Objective, "objective", env.Delay,
+		"`aim` of the learner whose timetable and state are written: delay is the mean time until an item is found, "+
+			"and all items are alike; others are interest:HALF-LIFE such as interest:4h, delay:K and deadline:TIME. "+
+			"The learner is always played with delay and with interest, by interest:4h unless another is named")
 	f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour "+
 		"(default as many as are made now, by -now, or as every source every 4h needs)")
 	f.DurationVar(&period, "every", 0, "`time`, such as 30m: as many crawls as it takes "+
@@ -71,7 +75,6 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		func(text string) error { return date(&q.First, text) })
 	f.Func("to", "`date` until which items are looked at (default the last item that is not far from the rest)",
 		func(text string) error { return date(&q.Last, text) })
-	f.DurationVar(&half, "half-life", 4*time.Hour, "`time` in which an item loses half of its interest")
 	f.Uint64Var(&q.Seed, "seed", 1, "`seed` of the learner's draws")
 	f.Count(&q.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
 	comparison.DefineFormat(f, &format)
@@ -94,8 +97,8 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 		return cli.Usagef("-crawls-per-hour is %v; allowed is a finite number above 0", q.Rate)
 	case f.IsSet("every") && period < time.Second:
 		return cli.Usagef("-every is %v; allowed is 1s or more", period)
-	case half < time.Second:
-		return cli.Usagef("-half-life is %v; allowed is 1s or more", half)
+	case q.Objective.Law == "" || q.Objective.Law == env.LawFreshness:
+		return cli.Usagef("-objective is %q; allowed are interest, delay and deadline, as logs have items", q.Objective)
 	case f.IsSet("longest") && longest < time.Minute:
 		return cli.Usagef("-longest is %v; allowed is 1m or more", longest)
 	}
@@ -104,7 +107,10 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	}
 	q.Longest = longest.Hours()
 	out = cmp.Or(out, filepath.Join("results", "replay-"+replay.Name(log)))
-	q.HalfLife, q.Workers = half.Hours(), cmp.Or(q.Workers, cli.Cores)
+	q.HalfLife, q.Workers = 4, cmp.Or(q.Workers, cli.Cores)
+	if q.Objective.Law == env.LawExponential {
+		q.HalfLife = q.Objective.Time.Hours()
+	}
 	show, clear := cli.Progress(stderr, "decisions")
 	q.Progress = show
 	if q.Log, err = columns.Read(ctx, log); err != nil {

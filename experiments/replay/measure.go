@@ -33,6 +33,7 @@ func (h hours) MarshalJSON() ([]byte, error) { return json.Marshal(result.Ptr(fl
 type measures struct {
 	Median   hours   `json:"delay_median_hours"`    // from publication to crawl, of half of the items; never if fewer were found
 	P90      hours   `json:"delay_p90_hours"`       // the same of nine items in ten
+	Mean     hours   `json:"delay_mean_hours"`      // of all items; one that is never found has waited until the end
 	Missed   float64 `json:"never_found"`           // share of the items that no crawl finds
 	LeftOut  int     `json:"sources_left_out"`      // sources with items of which no crawl finds any
 	Neglect  hours   `json:"longest_neglect_hours"` // the longest that a source with items waited for a crawl
@@ -71,7 +72,7 @@ func measure(rec *env.Recording, crawls []Crawl, w window, halfLife float64, sho
 	const minute = 60
 	m := measures{days: make([]float64, int((w.to-w.from)/day))}
 	delays := make([]float64, int((w.to-w.from)/minute)+1) // items by minutes of delay
-	var made, empty, found, neglect float64
+	var made, empty, found, neglect, waited float64
 	for _, x := range crawls {
 		if x.At < w.from || x.At > w.to {
 			continue
@@ -83,6 +84,9 @@ func measure(rec *env.Recording, crawls []Crawl, w window, halfLife float64, sho
 		}
 		seen := waits[i][:fresh]
 		if waits[i] = waits[i][fresh:]; shows > 0 {
+			for _, p := range seen[:max(0, fresh-shows)] {
+				waited += w.to - float64(p.At)
+			}
 			seen = seen[max(0, fresh-shows):]
 		}
 		var interest float64
@@ -90,6 +94,7 @@ func measure(rec *env.Recording, crawls []Crawl, w window, halfLife float64, sho
 			delay := x.At - float64(p.At)
 			interest += p.Utility * math.Exp(-decay*(delay/3600))
 			delays[int(delay/minute)]++
+			waited += delay
 		}
 		made++
 		found += float64(len(seen))
@@ -106,6 +111,9 @@ func measure(rec *env.Recording, crawls []Crawl, w window, halfLife float64, sho
 		last[i] = max(x.At, last[i]) // +Inf stays
 	}
 	for i, at := range last {
+		for _, p := range waits[i] {
+			waited += w.to - float64(p.At)
+		}
 		neglect = max(neglect, w.to-at)
 		if missed[i] {
 			m.LeftOut++
@@ -114,6 +122,7 @@ func measure(rec *env.Recording, crawls []Crawl, w window, halfLife float64, sho
 	long := (w.to - w.from) / 3600
 	m.Interest /= long
 	m.crawls = made / long
+	m.Mean = hours(waited / 3600 / max(1, items))
 	m.Missed = 1 - found/max(1, items)
 	m.Empty = empty / max(1, made)
 	m.Neglect = hours(neglect / 3600)

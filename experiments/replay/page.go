@@ -99,9 +99,9 @@ func (a *Answer) Page() *report.Page {
 }
 
 func scheduleTable(rows []schedule) *result.Table {
-	t := &result.Table{Header: []string{"schedule", "half of the items within", "nine in ten", "never found", "sources left out", "longest neglect", "interest per hour", "of now", "empty crawls"}}
+	t := &result.Table{Header: []string{"schedule", "half of the items within", "nine in ten", "in the mean", "never found", "sources left out", "longest neglect", "interest per hour", "of now", "empty crawls"}}
 	for _, r := range rows {
-		t.Add(r.Policy, r.Median.String(), r.P90.String(), percent(r.Missed), fmt.Sprint(r.LeftOut), r.Neglect.String(),
+		t.Add(r.Policy, r.Median.String(), r.P90.String(), r.Mean.String(), percent(r.Missed), fmt.Sprint(r.LeftOut), r.Neglect.String(),
 			formatNumber(r.Interest), result.Optional(r.OfNow, percent), percent(r.Empty))
 	}
 	return t
@@ -168,7 +168,7 @@ func (a *Answer) Document() result.Document {
 	}
 	p, table := a.Page(), scheduleTable(a.Rows)
 	return result.Document{
-		Value: value, Rows: table, Table: table, First: append(slices.Clone(table.Header[:4]), "of now", "interest per hour"),
+		Value: value, Rows: table, Table: table, First: append(slices.Clone(table.Header[:5]), "of now", "interest per hour"),
 		Notes: slices.DeleteFunc(slices.Concat([]string{p.Answer, sentence("second-half", a)}, p.Notes, p.Sections[0].Notes, p.Footnotes),
 			func(note string) bool { return note == "" }),
 	}
@@ -183,7 +183,7 @@ func (a *Answer) figure() plot.Figure {
 	})
 	var names []string
 	for _, r := range rows {
-		names = append(names, a.words(r.Policy))
+		names = append(names, a.Words(r.Policy))
 	}
 	title := fmt.Sprintf("%s, %s crawls an hour: interest of what is found", result.Count(len(a.Log.Names), "source"), formatNumber(a.Rate))
 	f := plot.New("schedules", title, "interest an hour, 95 % intervals over weeks", "")
@@ -203,8 +203,8 @@ func (a *Answer) figure() plot.Figure {
 	return report.Against(f, a.Rows[0].Interest)
 }
 
-// words says what a schedule is.
-func (a *Answer) words(policy string) string {
+// Words says what a schedule is.
+func (a *Answer) Words(policy string) string {
 	words := map[string]string{
 		"now": "now: " + a.Now, "learning": "the learner, from nothing", "certainty": "Whittle, rates estimated",
 		"whittle": "Whittle, rates known", "round-robin": "every source in turn", "miniflux": "Miniflux",
@@ -212,6 +212,8 @@ func (a *Answer) words(policy string) string {
 	}
 	name, relative := strings.CutSuffix(policy, "-relative")
 	switch text := words[name]; {
+	case strings.HasPrefix(policy, learnsFor):
+		return "the learner of " + strings.TrimPrefix(policy, learnsFor)
 	case text == "":
 		return policy
 	case relative:

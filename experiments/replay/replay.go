@@ -34,7 +34,9 @@ type Question struct {
 	// the first and the last item that are not dated far from the rest.
 	First, Last *int64
 	HalfLife    float64 // hours, in which an item loses half of its interest
-	Rate        float64 // crawls per hour; 0 stands for that of Crawls, or for every source every four hours
+	// Objective is that of the learner whose timetable and state are kept.
+	Objective env.Objective
+	Rate      float64 // crawls per hour; 0 stands for that of Crawls, or for every source every four hours
 	// What is done now: the crawls of a file, or one of Rules, with Rate crawls or, if
 	// that is 0, as many as it makes of itself, or, with neither, each source in turn.
 	Crawls       []Crawl // sorted by time
@@ -67,7 +69,7 @@ type Answer struct {
 	LeftOut  float64  // days at the beginning of a long log
 
 	Rows []schedule // now, learning, and what they are compared with
-	// Gain is what the learner earns over what is earned now, less 1; its
+	// Gain is what the learner of interest earns over what is earned now, less 1; its
 	// interval is over weeks.
 	Gain stats.Estimate
 
@@ -135,6 +137,76 @@ var compared = []string{
 
 // theLearner is the name of the learner.
 const theLearner = "forecast"
+
+// learnsFor begins the name of a row of the learner with another objective.
+const learnsFor = "learning-"
+
+// interest is the objective by which interest is measured.
+func (q *Question) interest() env.Objective {
+	return env.Objective{Law: env.LawExponential, Time: time.Duration(q.HalfLife * float64(time.Hour))}
+}
+
+// others are the objectives with which the learner is played too: it always is with delay
+// and with interest.
+func (q *Question) others() (others []env.Objective) {
+	for _, o := range []env.Objective{env.Delay, q.interest()} {
+		if o.Law != q.Objective.Law {
+			others = append(others, o)
+		}
+	}
+	return others
+}
+
+// OfInterest returns the row of the learner of interest.
+func (a *Answer) OfInterest() *schedule {
+	if a.Objective.Law == env.LawExponential {
+		return &a.Rows[1]
+	}
+	return a.find(learnsFor + a.interest().String())
+}
+
+// find returns the row of a policy.
+func (a *Answer) find(policy string) *schedule {
+	return &a.Rows[slices.IndexFunc(a.Rows, func(r schedule) bool { return r.Policy == policy })]
+}
+
+// BestRule returns the rule, or the order in turn, with which items are found soonest in the
+// mean, of those that are not what is done now.
+func (a *Answer) BestRule() schedule {
+	var best *schedule
+	for k := range a.Rows {
+		if r := &a.Rows[k]; r.Policy == "round-robin" || slices.Contains(compared, r.Policy) {
+			if best == nil || r.Mean < best.Mean {
+				best = r
+			}
+		}
+	}
+	return *best
+}
+
+// Best returns which is to be followed: of what is done now, the learner and the best rule
+// that with which items are found soonest in the mean.
+func (a *Answer) Best() schedule {
+	return slices.MinFunc([]schedule{a.Rows[1], a.Rows[0], a.BestRule()}, func(x, y schedule) int { return cmp.Compare(x.Mean, y.Mean) })
+}
+
+// Worse says in what the learner is worse than another, "" for nothing.
+func (a *Answer) Worse(than schedule) string {
+	var worse []string
+	add := func(what string, own, other hours) {
+		if own > other && own.String() != other.String() {
+			worse = append(worse, fmt.Sprintf("%s: %v, not %v", what, own, other))
+		}
+	}
+	own := a.Rows[1]
+	add("half of the items", own.Median, than.Median)
+	add("nine in ten", own.P90, than.P90)
+	add("the mean", own.Mean, than.Mean)
+	if own.Missed > than.Missed && percent(own.Missed) != percent(than.Missed) {
+		worse = append(worse, fmt.Sprintf("never found: %s, not %s", percent(own.Missed), percent(than.Missed)))
+	}
+	return strings.Join(worse, "; ")
+}
 
 var shares = []float64{.1, .2, .35, .5, .65, .8} // of the crawls
 
@@ -207,6 +279,9 @@ func (a *Answer) fixWindow() {
 
 // Ask answers the question.
 func (q Question) Ask(ctx context.Context) (*Answer, error) {
+	if q.Objective.Law == "" {
+		q.Objective = env.Delay
+	}
 	outliers := q.cut()
 	never := math.IsInf(q.Late, 1)
 	if never {
@@ -224,6 +299,9 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 		return nil, err
 	}
 	a.Rows = []schedule{a.row("now", a.Crawls, a.window), {}}
+	for _, o := range a.others() {
+		a.Rows = append(a.Rows, schedule{Row: result.Row{Policy: learnsFor + o.String()}})
+	}
 	if a.Rows[0].Interest == 0 {
 		return nil, fmt.Errorf("%s: what is done now finds nothing with a utility above 0 from %v to %v, "+
 			"so nothing can be compared with it",
@@ -245,7 +323,14 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 			return a.learn(ctx)
 		case i < last:
 			row := &a.Rows[i+1]
-			crawls, err := a.play(ctx, a.window, row.Policy, nil)
+			name, objective := row.Policy, env.Objective{}
+			if text, ok := strings.CutPrefix(name, learnsFor); ok {
+				name = theLearner
+				if err := objective.UnmarshalText([]byte(text)); err != nil {
+					return err
+				}
+			}
+			crawls, err := a.playFor(ctx, a.window, name, objective, nil)
 			*row = a.row(row.Policy, crawls, a.window)
 			return err
 		}
@@ -376,7 +461,7 @@ func (a *Answer) Telling() bool { return a.Log.Rows >= telling }
 
 // conclude fills what follows from the runs.
 func (a *Answer) conclude() {
-	now, learning, whittle := a.Rows[0], a.Rows[1], a.Rows[2]
+	now, learning, whittle := a.Rows[0], *a.OfInterest(), *a.find("whittle")
 	for k := range a.Rows {
 		r := &a.Rows[k]
 		r.OfWhittle, r.OfNow = result.Ptr(r.Interest/whittle.Interest), result.Ptr(r.Interest/now.Interest)

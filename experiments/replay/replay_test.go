@@ -236,6 +236,9 @@ func TestCoarse(t *testing.T) {
 
 func ask(t *testing.T, q Question) *Answer {
 	t.Helper()
+	if q.Objective.Law == "" {
+		q.Objective = q.interest()
+	}
 	a, err := q.Ask(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -608,5 +611,56 @@ func TestRecordings(t *testing.T) {
 			t.Errorf("%s: the timetable earns %v of what the learner does", name, share)
 		}
 		t.Log(name, sentence("answer", a), sentence("second-half", a))
+	}
+}
+
+// TestObjective: the learner is played with delay and with interest. That of delay finds
+// items sooner in the mean, counts all alike, and is kept; the answer says what to follow,
+// and where it is worse.
+func TestObjective(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("source,published,utility\n")
+	for i, gap := range []int{1, 2, 3, 5, 8, 13, 21, 34} { // hours
+		for at := 0; at < 24*60; at += gap {
+			utility := 1
+			if i == 7 {
+				utility = 1000
+			}
+			fmt.Fprintf(&b, "s%d,%d,%d\n", i, 1_700_000_000+3600*at+97*i, utility)
+		}
+	}
+	q := Question{Log: parse(t, b.String()), HalfLife: 4, Objective: env.Delay, Rate: 1, Seed: 1, Workers: 2}
+	a := ask(t, q)
+	now, delay, interest := a.Rows[0], a.Rows[1], *a.find("learning-interest:4h0m0s")
+	if !(delay.Mean < .95*now.Mean && delay.Mean < .95*interest.Mean && interest.Interest > 1.05*delay.Interest) {
+		t.Errorf("means %v with delay, %v with interest, %v now; interest %v and %v",
+			delay.Mean, interest.Mean, now.Mean, delay.Interest, interest.Interest)
+	}
+	saved, err := learner.Decode(a.State)
+	if err != nil || saved.Objective != env.Delay {
+		t.Errorf("the state is one of %q, error %v", saved.Objective, err)
+	}
+	if text := sentence("answer", a); a.Best().Policy != "learning" || !strings.Contains(text, "Follow the learner") {
+		t.Errorf("the best is %s: %s", a.Best().Policy, text)
+	}
+	// Where it is worse it says so.
+	a.Rows[1].P90, a.Rows[1].Mean = 2*now.P90, 2*now.Mean
+	if text := sentence("answer", a); strings.Contains(text, "Follow the learner") ||
+		!strings.Contains(text, "The learner is worse than what is done now in this: ") || !strings.Contains(text, "nine in ten: ") {
+		t.Errorf("a learner that is worse: %s", text)
+	}
+	text, err := json.Marshal(a.Rows[0])
+	if err != nil || !strings.Contains(string(text), `"delay_mean_hours":`) {
+		t.Errorf("%s, error %v", text, err)
+	}
+}
+
+// The mean counts an item that is never found as one that waits until the end.
+func TestMean(t *testing.T) {
+	rec := parse(t, "source,published_unix\na,1700000000\na,1700003600\nb,1700003600\n")
+	w := window{begin: 1_700_000_000, from: 1_700_000_000, to: 1_700_000_000 + 36000, length: 3600, budget: 1}
+	m := measure(rec, []Crawl{{0, 1_700_000_000 + 7200}}, w, 4, 0)
+	if want := hours((2. + 1 + 9) / 3); math.Abs(float64(m.Mean-want)) > 1e-9 {
+		t.Errorf("mean %v; want %v", float64(m.Mean), float64(want))
 	}
 }

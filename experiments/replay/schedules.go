@@ -75,6 +75,12 @@ func inTurn(n int, period, from, to float64) (all []Crawl) {
 // those that are due. watch, if not nil, is given after each epoch how many have been
 // played, the learner, and the world.
 func (a *Answer) play(ctx context.Context, w window, name string, watch func(epochs int, l learner.Learner, played env.World) error) ([]Crawl, error) {
+	return a.playFor(ctx, w, name, env.Objective{}, watch)
+}
+
+// playFor is play of a learner that is given an objective. Under delay all items are alike.
+func (a *Answer) playFor(ctx context.Context, w window, name string, objective env.Objective,
+	watch func(epochs int, l learner.Learner, played env.World) error) ([]Crawl, error) {
 	e, err := experiments.Find(name)
 	if err != nil {
 		return nil, err
@@ -87,11 +93,13 @@ func (a *Answer) play(ctx context.Context, w window, name string, watch func(epo
 		settings = e.Settings(e.FirstLevel())
 		settings.(*baselines.Practice).Due = true
 	}
-	in := a.hindsight(w)
-	log := a.Log.Between(int64(w.begin), int64(w.to))
+	in, log, late := a.hindsight(w), a.Log.Between(int64(w.begin), int64(w.to)), a.Late
+	if in.Objective = objective; objective.Law == env.LawDelay {
+		log, late = log.Even(), 0
+	}
 	var played env.World
 	scene := experiments.Scene{
-		Instance: in, Epochs: w.epochs(), Late: a.Late * 3600 / w.length,
+		Instance: in, Epochs: w.epochs(), Late: late * 3600 / w.length,
 		Open: func(_ uint64, level env.Level, _ bool) (env.World, error) {
 			world, err := env.NewReplay(log, in, env.ReplayOptions{
 				Epoch: seconds(w.length), Decay: math.Ln2 / a.HalfLife, Budget: in.Budget,
@@ -255,11 +263,11 @@ func (w window) withShare(share float64) window {
 	return w
 }
 
-// withFewer measures the learner with a share of the crawls. Epochs are longer,
+// withFewer measures the learner of interest with a share of the crawls. Epochs are longer,
 // so that each has as many crawls.
 func (a *Answer) withFewer(ctx context.Context, k int) error {
 	w := a.window.withShare(shares[k])
-	crawls, err := a.play(ctx, w, theLearner, nil)
+	crawls, err := a.playFor(ctx, w, theLearner, a.interest(), nil)
 	earned := measure(a.Log, crawls, w, a.HalfLife, a.Shows).Interest
 	a.Budgets[k] = part{shares[k], shares[k] * a.Rate, earned / a.Rows[0].Interest}
 	return err
@@ -272,7 +280,7 @@ func (a *Answer) learn(ctx context.Context) error {
 	w := a.window
 	var half, learned env.Agent
 	var lastHalf, last []int // crawls of each source before
-	crawls, err := a.play(ctx, w, theLearner, func(epochs int, l learner.Learner, played env.World) (err error) {
+	watch := func(epochs int, l learner.Learner, played env.World) (err error) {
 		switch epochs {
 		case a.middle:
 			half, lastHalf = l.Frozen(), slices.Clone(played.View().Last)
@@ -281,7 +289,8 @@ func (a *Answer) learn(ctx context.Context) error {
 			a.State, err = a.state(l, played)
 		}
 		return err
-	})
+	}
+	crawls, err := a.playFor(ctx, w, theLearner, a.Objective, watch)
 	if err != nil {
 		return err
 	}
@@ -299,7 +308,7 @@ func (a *Answer) learn(ctx context.Context) error {
 
 // state returns the learner as it ends, as a program that crawls takes it up.
 func (a *Answer) state(l learner.Learner, played env.World) ([]byte, error) {
-	o := learner.CrawlerOptions{Learner: theLearner, Settings: a.window.settings(), Objective: env.Objective{Law: env.LawExponential, Time: seconds(3600 * a.HalfLife)}}
+	o := learner.CrawlerOptions{Learner: theLearner, Settings: a.window.settings(), Objective: a.Objective}
 	c, err := learner.Continue(o, played.Terms(), l, &played.View().Online)
 	if err != nil {
 		return nil, err
