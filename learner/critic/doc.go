@@ -5,6 +5,6 @@
 //     Sherman and Morrison, the measures by which the inverse is trusted, and the
 //     Tikhonov form and a fresh factorisation for when it is not.
 //  3. critic.go adds A, b̄, r and η: the recursion, [Critic].
-//  4. small.go solves By = v for a few features where B is put together afresh, so
-//     that no inverse can run along, [Small].
+//  4. small.go keeps the inverse of a few features, for learners of a million sources
+//     that have one each, [Small].
 package critic

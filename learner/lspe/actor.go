@@ -1,6 +1,10 @@
 package lspe
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // The actor of a source is its threshold θ, an age from 1 on. Under the mean
 // dynamics the state rises with the age, so these are the states in [u, u*], u*
@@ -9,7 +13,65 @@ import "math"
 
 const half = .5 // the paper's shift of the logit
 
-// act takes a step of the policy gradient:
+// The noise L of a cycle is logistic, so a source that is s old and not crawled yet is
+// crawled with a chance of which f(s) = 1/(1 + e^(−κ(ln(s + ½) − ln θ))) is the sum:
+// p(s) = (f(s) − f(s − 1))/(1 − f(s − 1)). By the policy gradient theorem the average
+// reward β = E[X − λC]/S̄ has the derivative
+//
+//	∂β/∂ln θ = Σ_s (1 − f(s − 1))/S̄ ∂p(s)/∂ln θ A(s)
+//	         = −κ/S̄ Σ_s (1 − f(s)) (f(s) − f(s − 1)) A(s)
+//	         ≈ −κ²/S̄ ∫ f (1 − f)² A dln s,
+//
+// A = Q(s, crawl) − Q(s, wait) being what the critic knows. The integral is taken at
+// s + ½ = θe^(m/κ), m = −2 … 2.
+var (
+	scores    = [...]float64{score(-2), score(-1), score(0), score(1), score(2)}
+	allScores = floats.Sum(scores[:])
+)
+
+// score returns f(1 − f)² at κ(ln(s + ½) − ln θ) = m.
+func score(m float64) float64 {
+	f := 1 / (1 + math.Exp(-m))
+	return f * (1 - f) * (1 - f)
+}
+
+// advantage returns ΣwA_X and ΣwA_C of source i, w = f(1 − f)²:
+//
+//	A_X(s) = h(z) − w_X(z),  A_C(s) = C − w_C(z),  ∂β/∂ln θ = −κ/S̄ (ΣwA_X − λΣwA_C)
+func (l *Learner) advantage(i int) (ax, ac float64) {
+	s, cost := &l.src[i], l.costs[i]
+	kappa := l.slope(i)
+	eta, work := s.Mean/s.Span, cost/s.Span
+	wide := math.Exp(1 / kappa)
+	reach := s.Theta / (wide * wide) // θe^(m/κ)
+	for _, w := range scores {
+		z := s.z(max(1, reach-half))
+		reach *= wide
+		wait, toll := cubic(&s.Wait, z), cubic(&s.Toll, z)
+		switch l.set.Critic {
+		case "zero": // V = 0: crawling is worth h − λC and waiting nothing
+			wait, toll = 0, 0
+		case "average": // as right after a crawl
+			wait, toll = eta, work
+		case "negative":
+			wait, toll = 2*eta-wait, 2*work-toll
+		}
+		ax += w * (s.expected(z) - wait)
+		ac += w * (cost - toll)
+	}
+	return ax, ac
+}
+
+// Index returns the learned index of source i at its threshold, in interest per
+// budget unit: the price at which the policy gradient is 0,
+//
+//	W = ΣwA_X/max(ΣwA_C, ΣwC/κ)
+func (l *Learner) Index(i int) float64 {
+	ax, ac := l.advantage(i)
+	return ax / max(ac, allScores*l.costs[i]/l.slope(i))
+}
+
+// act takes a step of the policy gradient, in units of its part that the price has:
 //
 //	ln θ ← Π[ln θ − a(k) max(1, √(θ/R)) clip((W − λ)/max(λ, X̄/10C), 1)]
 //
@@ -37,7 +99,7 @@ func (l *Learner) act(i int, share float64) {
 	s := &l.src[i]
 	w := l.Index(i)
 	if l.price == 0 && w < 0 {
-		sigma := math.Sqrt(s.Dispersion * s.Harvests[0])
+		sigma := math.Sqrt(s.Dispersion * s.Mean)
 		w = min(0, w+evidence*sigma*math.Sqrt(l.set.B.At(int(s.Cycles)))*min(l.slope(i), 2*s.Theta)/l.costs[i])
 	}
 	excess := clip((w - l.price) / max(l.price, priceFloor*l.mean(i)))
@@ -83,7 +145,7 @@ func clip(v float64) float64 { return max(-1, min(1, v)) }
 // shows nothing of the others.
 func (l *Learner) slope(i int) float64 {
 	s, signalToNoise := &l.src[i], 1.
-	if mean := s.Harvests[0]; s.Cycles > int32(judged) && s.Dispersion*mean > 0 {
+	if mean := s.Mean; s.Cycles > int32(judged) && s.Dispersion*mean > 0 {
 		signalToNoise = min(1, signalScale*max(l.price*l.costs[i], priceFloor*mean)/math.Sqrt(s.Dispersion*mean))
 	}
 	return min(l.set.slope(float64(s.Cycles)*signalToNoise), mostSlope*s.Theta)

@@ -12,8 +12,8 @@ func (l *Learner) start() {
 		if s := &l.src[i]; s.Cycles > 0 {
 			n++
 			cost += l.costs[i]
-			p.mean += (s.Harvests[0] - p.mean) / float64(n)
-			l.harvest += s.Harvests[0]
+			p.mean += (s.Mean - p.mean) / float64(n)
+			l.harvest += s.Mean
 		}
 	}
 	if p.mean == 0 {
@@ -24,7 +24,7 @@ func (l *Learner) start() {
 	l.harvest /= cost
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
-			p.add(s.PooledMean, s.Harvests[0])
+			p.add(s.PooledMean, s.Mean)
 		}
 	}
 	p.tabulate()
@@ -33,7 +33,7 @@ func (l *Learner) start() {
 	}
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
-			l.restart(i, s.PooledMean, s.Harvests[0])
+			l.restart(i, s.PooledMean, s.Mean)
 		}
 	}
 	// Where the pooled curve is flat all thresholds may go to its end at one price:
@@ -64,7 +64,7 @@ func (l *Learner) clearing() float64 {
 		for i := 0; i < len(l.src); i += step {
 			if s := &l.src[i]; s.Cycles > 0 {
 				prior := levelPrior * l.pooled.mean
-				level := (s.Harvests[0] + prior) / (l.pooled.at(s.PooledMean) + prior)
+				level := (s.Mean + prior) / (l.pooled.at(s.PooledMean) + prior)
 				cost += l.costs[i] / l.pooled.threshold(price*l.costs[i], level)
 			}
 		}
@@ -95,14 +95,12 @@ func (l *Learner) clearing() float64 {
 func (l *Learner) restart(i int, age, harvest float64) {
 	s := &l.src[i]
 	s.forget()
-	s.Cycles, s.Harvests[0], s.PooledMean = 1, harvest, l.pooled.at(age)
+	s.Cycles, s.Mean, s.PooledMean = 1, harvest, l.pooled.at(age)
 	s.Unit = l.round // of no power of z yet
 	l.move(i, l.pooled.threshold(l.price*l.costs[i], l.level(s)))
 	s.LastTheta = s.Theta
 	age, harvest = l.shorten(s, age, harvest)
-	s.PooledMean = l.pooled.at(age)
-	s.take(age, harvest, 1)
-	l.evaluate(i)
+	l.learn(i, age, harvest, 1)
 	if l.set.Critic == "random" {
 		for j := range l.set.Features {
 			s.Wait[j], s.Toll[j] = l.rand.NormFloat64()*harvest, l.rand.NormFloat64()*l.costs[i]

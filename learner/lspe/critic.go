@@ -21,16 +21,17 @@ import (
 //	A_ww = (d_ik − c_{i+k}) Z_{i+k},  A_wc = e_i Z_{i+k}
 //	f_i = τ c_i Z_{i+1}/8, the epochs that pass while φ_i is what it is
 //
-// B_ww changes by rank three with every cycle, and both B by the pseudo-cycles,
-// whose weights change; so they are put together and factorised afresh, at 4×4
-// and 3×3, and no inverse is kept: 11 numbers hold what B⁻¹ and A would need 50
-// for.
+// A and b̄ are put together from them. Of B the inverse runs along, by an update of rank
+// one for the crawl and of rank three for the waiting, c = LLᵀ:
+//
+//	Σ_j φ(zj/8)φ(zj/8)ᵀ = Σ_m (z L_1m, z² L_2m, z³ L_3m)(…)ᵀ
 const nodes = 8
 
 var (
 	nodePowers   [2*degree + 1]float64           // c_m
 	nodeProducts [degree + 1][degree + 1]float64 // d_ik
 	lastPowers   [degree + 1]float64             // e_i
+	waits        [degree][degree]float64         // L of c_{i+k}, i and k from 1 on
 )
 
 func init() {
@@ -51,154 +52,154 @@ func init() {
 	for i := range lastPowers {
 		lastPowers[i] = math.Pow((nodes-1.)/nodes, float64(i))
 	}
-}
-
-const (
-	doublings = 7 // 2⁷ steps of r follow a cycle
-)
-
-// pseudoCycles adds, with the weight 3/k in all, four cycles around the threshold
-// whose harvests are the pooled curve's, at
-//
-//	S = θe^(L/κ) − ½,  L = ±1, ±3,  κ ≤ 2θ
-//
-// rounded to whole ages, so that the polynomials are held from the first cycle on
-// where crawls will come. The bound of κ puts them an epoch apart. Where a source is
-// crawled at two ages only they alone say what it brings at the ages beside these:
-// left to the polynomials, a source worth fifty times the price at age 1 may be
-// crawled at age 2 for good.
-func (l *Learner) pseudoCycles(i int, z *[2*degree + 1]float64, x *[degree + 1]float64) {
-	s := &l.src[i]
-	share := pseudoWeight / float64(s.Cycles) / 4
-	wide := math.Exp(1 / min(l.slope(i), 2*s.Theta))
-	level, cube := l.level(s), wide*wide*wide
-	for _, factor := range [...]float64{1 / cube, 1 / wide, wide, cube} {
-		age := max(1, math.Round(s.Theta*factor-half))
-		harvest := level * l.pooled.at(age)
-		at, v := age/s.Unit, share
-		for m := range z {
-			z[m] += v
-			if m < len(x) {
-				x[m] += v * harvest
+	for i := range degree {
+		for k := range i + 1 {
+			v := nodePowers[i+k+2]
+			for m := range k {
+				v -= waits[i][m] * waits[k][m]
 			}
-			v *= at
+			if waits[i][k] = v / waits[k][k]; i == k {
+				waits[i][i] = math.Sqrt(v)
+			}
 		}
 	}
 }
 
-// evaluate takes 2⁷ steps of LSPE(0) for source i:
+// learn takes a cycle of source i into its averages, with weight b(1 − ε), and with
+// bε the prior: four cycles around the threshold whose harvests are the pooled
+// curve's, at
+//
+//	S = θe^(L/κ) − ½,  L = ±1, ±3,  κ ≤ 2θ
+//
+// rounded to whole ages. ε = 3/(k + 3) shrinks with the cycles of the source. So the
+// polynomials are held from the first cycle on where crawls will come. The bound of κ
+// puts the four an epoch apart. Where a source is crawled at two ages only they alone
+// say what it brings at the ages beside these: left to the polynomials, a source worth
+// fifty times the price at age 1 may be crawled at age 2 for good.
+func (l *Learner) learn(i int, age, harvest, b float64) {
+	s, d := &l.src[i], l.set.Features
+	s.Span += b * (age - s.Span)
+	s.Mean += b * (harvest - s.Mean)
+	s.PooledMean += b * (l.pooled.at(age) - s.PooledMean)
+	prior := pseudoWeight / (float64(s.Cycles) + pseudoWeight)
+	if s.Cycles == 1 {
+		s.begin(d)
+	} else {
+		s.fade(b)
+	}
+	s.take(d, age, harvest, 0, b*(1-prior))
+	wide := math.Exp(1 / min(l.slope(i), 2*s.Theta))
+	cube := wide * wide * wide
+	for _, factor := range [...]float64{1 / cube, 1 / wide, wide, cube} {
+		age := max(1, math.Round(s.Theta*factor-half))
+		s.take(d, age, 0, l.pooled.at(age), b*prior/4)
+	}
+	if k := s.Cycles; k <= 8 || k%checks == 0 {
+		l.check(s)
+	}
+	l.evaluate(i)
+}
+
+const checks = 16 // cycles from one look at the inverses to the next; up to the eighth there is one each
+
+// check puts the Tikhonov form in the place of an inverse that is not trusted.
+func (l *Learner) check(s *Source) {
+	d := l.set.Features
+	z := [2*degree + 1]float64{1}
+	copy(z[1:], s.Powers[:])
+	var b [critic.Most][critic.Most]float64
+	for j := range d + 1 {
+		for k := range j + 1 {
+			b[j][k] = z[j+k]
+		}
+	}
+	if p := critic.Small(s.CrawlInverse[:]); !p.Trusted(d+1, &b) {
+		p.Tikhonov(d+1, &b)
+		l.fallbacks++
+	}
+	for j := range d {
+		for k := range j + 1 {
+			b[j][k] = nodePowers[j+k+2] * z[j+k+2]
+		}
+	}
+	if p := critic.Small(s.WaitInverse[:]); !p.Trusted(d, &b) {
+		p.Tikhonov(d, &b)
+		l.fallbacks++
+	}
+}
+
+const sweeps = 16 // steps of r that follow a cycle
+
+// evaluate takes 16 steps of LSPE(0) for source i:
 //
 //	h ← h + γB_cc⁻¹(X − B_cc h)
 //	w ← w + γB_ww⁻¹(A_ww w + A_wc h − ηf),  with h = (C, 0, 0, 0) and κ̄ for the cost
 //
-// so many that r has solved its equations before the actor looks at it. With eight,
-// a source whose threshold doubles at each crawl has weights that describe none of its
-// thresholds, and may be given up though it is worth eight times the price.
+// so many that r has all but solved its equations before the actor looks at it. With
+// fewer, a source whose threshold doubles at each crawl has weights that describe none
+// of its thresholds, and may be given up though it is worth eight times the price.
 func (l *Learner) evaluate(i int) {
-	s, cost, d := &l.src[i], l.costs[i], l.set.Features
+	s, cost, d, gamma := &l.src[i], l.costs[i], l.set.Features, l.set.Gamma
 	z := [2*degree + 1]float64{1}
 	copy(z[1:], s.Powers[:])
-	x := s.Harvests
-	l.pseudoCycles(i, &z, &x)
+	harvests, level := s.Harvests, l.level(s)
+	for m := range harvests {
+		harvests[m] += level * s.Prior[m]
+	}
 	span := s.Unit * z[1]
-	eta, work := x[0]/span, cost*z[0]/span
+	eta, work := harvests[0]/span, cost/span
 
-	// The step of h has a closed form: with the solution h*, h* + (1 − γ)ⁿ(h − h*).
-	// It is taken as a step from h, for the ridge leaves alone what the cycles say
-	// nothing of.
-	var b [critic.Most][critic.Most]float64
-	for j := range d + 1 {
-		for k := range d + 1 {
-			b[j][k] = z[j+k]
+	inverse := critic.Small(s.CrawlInverse[:])
+	for range sweeps {
+		v := [critic.Most]float64(harvests)
+		for j := range d + 1 {
+			for k := range d + 1 {
+				v[j] -= z[j+k] * s.Crawl[k]
+			}
 		}
-	}
-	l.small.Factor(d+1, &b)
-	var v [critic.Most]float64
-	for j := range d + 1 {
-		v[j] = x[j]
-		for k := range d + 1 {
-			v[j] -= b[j][k] * s.Crawl[k]
+		var y [critic.Most]float64
+		inverse.Mul(&y, &v)
+		for j := range d + 1 {
+			s.Crawl[j] += gamma * y[j]
 		}
-	}
-	l.small.Solve(&v)
-	left := math.Pow(1-l.set.Gamma, 1<<doublings)
-	for j := range d + 1 {
-		s.Crawl[j] += (1 - left) * v[j]
 	}
 	if l.set.Critic == "random" {
 		return
 	}
 
-	// w ← w + γB_ww⁻¹(A_ww w + g) is w ← w + Gw + g̃ with G = γB_ww⁻¹A_ww, the same
-	// for both rewards, and two such steps are one with 2G + G² and 2g̃ + Gg̃.
-	var g [degree][critic.Most]float64 // γA_ww, then G, column by column
+	// With G = γB_ww⁻¹A_ww, and g̃ of what does not change, a step is w ← w + Gw + g̃.
+	inverse = critic.Small(s.WaitInverse[:])
+	var g [degree][critic.Most]float64 // column by column
 	var gain, toll [critic.Most]float64
-	for j := range d {
-		for k := range d {
-			b[j][k] = nodePowers[j+k+2] * z[j+k+2]
-			g[k][j] = l.set.Gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * z[j+k+2]
-		}
-		f := s.Unit * nodePowers[j+1] * z[j+2] / nodes
-		gain[j] = -eta * f
-		for k := range d + 1 {
-			gain[j] += lastPowers[j+1] * z[j+1+k] * s.Crawl[k]
-		}
-		gain[j] *= l.set.Gamma
-		toll[j] = l.set.Gamma * (lastPowers[j+1]*z[j+1]*cost - work*f)
-	}
-	l.small.Factor(d, &b)
 	for k := range d {
-		l.small.Solve(&g[k])
-	}
-	l.small.Solve(&gain)
-	l.small.Solve(&toll)
-	for range doublings {
-		step(gain[:], gain[:], &g)
-		step(toll[:], toll[:], &g)
-		square := g
-		for k := range d {
-			step(square[k][:], g[k][:], &g)
+		var a [critic.Most]float64
+		for j := range d {
+			a[j] = gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * z[j+k+2]
 		}
-		g = square
+		inverse.Mul(&g[k], &a)
 	}
-	step(s.Wait[:], gain[:], &g)
-	step(s.Toll[:], toll[:], &g)
+	var x, c [critic.Most]float64
+	for j := range d {
+		f := s.Unit * nodePowers[j+1] * z[j+2] / nodes
+		x[j] = -eta * f
+		for k := range d + 1 {
+			x[j] += lastPowers[j+1] * z[j+1+k] * s.Crawl[k]
+		}
+		x[j] *= gamma
+		c[j] = gamma * (lastPowers[j+1]*z[j+1]*cost - work*f)
+	}
+	inverse.Mul(&gain, &x)
+	inverse.Mul(&toll, &c)
+	for range sweeps {
+		step(&s.Wait, &gain, &g)
+		step(&s.Toll, &toll, &g)
+	}
 }
 
 // step takes w ← w + Gw + v.
-func step(w, v []float64, g *[degree][critic.Most]float64) {
-	old := [degree]float64(w)
+func step(w *[degree]float64, v *[critic.Most]float64, g *[degree][critic.Most]float64) {
+	old := *w
 	for j := range degree {
 		w[j] += v[j] + g[0][j]*old[0] + g[1][j]*old[1] + g[2][j]*old[2]
 	}
-}
-
-// Index returns the learned index of source i at its threshold, in interest per
-// budget unit: the price at which crawling and waiting are worth the same,
-//
-//	A_X(s) = h(z) − w_X(z),  A_C(s) = C − w_C(z),  W = ΣA_X/max(ΣA_C, C/κ)
-//
-// over the ages s + ½ = θe^(−1/κ), θ and θe^(1/κ), between which the noise of the
-// actor moves the crawls.
-func (l *Learner) Index(i int) float64 {
-	s, cost := &l.src[i], l.costs[i]
-	kappa := l.slope(i)
-	wide := math.Exp(1 / kappa)
-	eta, work := s.eta(), cost/s.span()
-	var ax, ac float64
-	for _, factor := range [...]float64{1 / wide, 1, wide} {
-		z := s.z(max(1, s.Theta*factor-half))
-		wait, toll := cubic(&s.Wait, z), cubic(&s.Toll, z)
-		switch l.set.Critic {
-		case "zero": // V = 0: crawling is worth h − λC and waiting nothing
-			wait, toll = 0, 0
-		case "average": // as right after a crawl
-			wait, toll = eta, work
-		case "negative":
-			wait, toll = 2*eta-wait, 2*work-toll
-		}
-		ax += s.expected(z) - wait
-		ac += cost - toll
-	}
-	return ax / max(ac, cost/kappa)
 }

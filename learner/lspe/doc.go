@@ -7,12 +7,12 @@
 //  1. schedule.go: sources sleep in a ring until they are nearly due. Those that
 //     wake wait, and the most overdue are crawled within the budget.
 //  2. source.go: a crawl closes a cycle; its age and harvest enter averages of
-//     powers of the age.
+//     powers of the age, and its features the running inverse.
 //  3. critic.go: LSPE(0) on polynomials of the age, for crawling and for waiting,
-//     harvest and cost as two rewards. The price at which both are worth the same
-//     is the learned index.
-//  4. actor.go: the policy gradient moves the threshold of the source by how far
-//     the index is from the price; the logit's noise is drawn for its next cycle.
+//     harvest and cost as two rewards.
+//  4. actor.go: the policy gradient, the derivative of the average reward, moves the
+//     threshold of the source; the price at which it is 0 is the learned index. The
+//     logit's noise is drawn for the next cycle.
 //  5. learner.go: the price moves by what all thresholds plan to spend.
 //
 // Time scales: a cycle's weight in the critic is b(k), k the source's cycles, the

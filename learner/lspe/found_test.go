@@ -41,11 +41,9 @@ func strand(l *Learner, w *harvests, i int, cycles int32) {
 	s.Theta = 1000
 	s.measure()
 	for range 30 {
-		s.take(1000, w.draw(i, 1000), .1)
-		s.PooledMean += .1 * (l.pooled.at(1000) - s.PooledMean)
+		l.learn(i, 1000, w.draw(i, 1000), .1)
 	}
 	s.Cycles = cycles
-	l.evaluate(i)
 	if _, asleep := l.ring.Wake(i); asleep {
 		l.ring.Remove(i)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"ephemera/env"
 	"ephemera/env/stream"
-	"ephemera/learner/critic"
 )
 
 // Learner is the actor-critic that knows nothing but costs and budget, and sees of
@@ -29,7 +28,7 @@ type Learner struct {
 	share   float64 // sources that jumped among the last 4N crawls
 	changed int     // epoch of the last change of the world
 
-	small critic.Small
+	fallbacks int // solutions by Tikhonov because an inverse was not trusted
 }
 
 var _ env.Learner[env.Online] = (*Learner)(nil)
@@ -72,7 +71,7 @@ func (l *Learner) line() {
 // ages, drawn to 1 by half a harvest.
 func (l *Learner) level(s *Source) float64 {
 	prior := levelPrior * l.pooled.mean / float64(s.Cycles)
-	return (s.Harvests[0] + prior) / (s.PooledMean + prior)
+	return (s.Mean + prior) / (s.PooledMean + prior)
 }
 
 // Select implements env.Policy.
@@ -131,7 +130,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 		switch age := float64(max(1, c.Age)); {
 		case l.cold:
 			// Kept for the end of the first pass.
-			s.Harvests[0], s.PooledMean, s.Cycles = c.Interest, age, 1
+			s.Mean, s.PooledMean, s.Cycles = c.Interest, age, 1
 		case s.Cycles == 0:
 			l.restart(c.Source, age, c.Interest)
 			l.draw(s)
@@ -171,10 +170,7 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 		l.restart(i, age, harvest)
 	} else {
 		s.Cycles++
-		b := l.weight(s)
-		s.take(age, harvest, b)
-		s.PooledMean += b * (l.pooled.at(age) - s.PooledMean)
-		l.evaluate(i)
+		l.learn(i, age, harvest, l.weight(s))
 		s.LastTheta = 0
 		l.act(i, 1)
 		s.LastTheta = s.Theta
@@ -185,14 +181,19 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 
 // weight returns how much a cycle counts,
 //
-//	b = max(b(k), min(½, |ln(S̄/θ)|³))
+//	b = max(b(k), min(½, |ln(S̄/θ)|³) min(1, X̄²/σ²))
 //
 // S̄ being the mean length of the cycles so far. Cycles of another threshold say little
 // of the present one: once the actor has left them behind they are forgotten, and
-// at a threshold that stays the second term is 0.
+// at a threshold that stays the second term is 0. Where a harvest has less than an item,
+// so that its variance σ² exceeds X̄², one cycle tells less than the many that would go.
 func (l *Learner) weight(s *Source) float64 {
-	left := math.Abs(math.Log(s.span() / s.Theta))
-	return max(l.set.B.At(int(s.Cycles)), min(forgetMost, left*left*left))
+	left := math.Abs(math.Log(s.Span / s.Theta))
+	tells := 1.
+	if s.Dispersion > s.Mean {
+		tells = s.Mean / s.Dispersion
+	}
+	return max(l.set.B.At(int(s.Cycles)), min(forgetMost, left*left*left)*tells)
 }
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.
@@ -208,6 +209,7 @@ func (l *Learner) shorten(s *Source, age, harvest float64) (float64, float64) {
 func (l *Learner) Rescale(i int, by float64) {
 	s := &l.src[i]
 	s.Dispersion *= by
+	s.Mean *= by
 	for m := range s.Harvests {
 		s.Harvests[m] *= by
 		s.Crawl[m] *= by
@@ -232,9 +234,8 @@ func (l *Learner) updatePrice() {
 // Price returns the learned price λ of a budget unit, in interest.
 func (l *Learner) Price() float64 { return l.price }
 
-// Fallbacks counts how often the inverse of the pooled curve was not trusted and the
-// Tikhonov form was taken.
-func (l *Learner) Fallbacks() int { return l.pooled.critic.Fallbacks() }
+// Fallbacks counts how often an inverse was not trusted and the Tikhonov form was taken.
+func (l *Learner) Fallbacks() int { return l.fallbacks }
 
 // Threshold returns the learned threshold θ of source i as an age, in epochs: the
 // inverse index at the learned price. It is a round where nothing was learned of

@@ -44,7 +44,7 @@ type Settings struct {
 // DefaultSettings returns the settings that nil stands for.
 func DefaultSettings() Settings {
 	return Settings{
-		Features: 3, Gamma: .5,
+		Features: 3, Gamma: 1,
 		B:     critic.Steps{Scale: 1, Block: 1, Power: .8},
 		A:     critic.Steps{Scale: 8.5, Block: 1, Power: .9, Shift: 30},
 		D:     critic.Steps{Scale: 1.7, Block: 1, Power: .95, Shift: 20},

@@ -1,5 +1,7 @@
 package lspe
 
+import "ephemera/learner/critic"
+
 // degree is the greatest degree of the polynomials.
 const degree = 3
 
@@ -7,9 +9,15 @@ const degree = 3
 // z = s/τ, so that the powers of z are of one size at any length of the
 // cycle.
 type Source struct {
-	// Averages over the source's own cycles of age S and harvest X, with z of S.
+	// Averages over cycles of age S and harvest X, with z of S: the source's own and
+	// those of the prior.
 	Powers   [2 * degree]float64 // of z, z², …, z⁶
-	Harvests [1 + degree]float64 // of X, Xz, Xz², Xz³
+	Harvests [1 + degree]float64 // of X, Xz, Xz², Xz³, without the prior's
+	Prior    [1 + degree]float64 // the same of the prior's, whose X are those of the pooled curve
+
+	// B⁻¹ of both blocks, running along: see critic.Small.
+	CrawlInverse [(1 + degree) * (2 + degree) / 2]float64
+	WaitInverse  [degree * (1 + degree) / 2]float64
 
 	// r, the weights of Q: of the harvest if it is crawled at z, and of what
 	// harvest and cost are still to come in this cycle if it is not.
@@ -17,10 +25,14 @@ type Source struct {
 	Wait  [degree]float64     // of z, z², z³; V is 0 right after a crawl
 	Toll  [degree]float64     // the same for the cost
 
-	Theta      float64 // θ, the threshold, an age from 1 on
-	Unit       float64 // τ, within a factor of two of θ
-	LastTheta  float64 // θ when it was crawled last
-	PooledMean float64 // average of the pooled curve H̄(S)
+	Theta     float64 // θ, the threshold, an age from 1 on
+	Unit      float64 // τ, within a factor of two of θ
+	LastTheta float64 // θ when it was crawled last
+
+	// Averages over its own cycles alone.
+	Span       float64 // S̄, of S, epochs
+	Mean       float64 // X̄, of X
+	PooledMean float64 // of the pooled curve H̄(S)
 
 	Dispersion         float64 // of harvests around what was expected, squared over mean
 	Noise              float32 // L of the present cycle, logistic
@@ -30,28 +42,59 @@ type Source struct {
 	Queued             bool    // it stands in the queue for its first crawl
 }
 
-// take mixes a cycle into the averages with weight b:
+// begin begins the averages, and B at B(−1) = 10⁻⁶I for polynomials of that degree.
+func (s *Source) begin(features int) {
+	s.Powers, s.Harvests, s.Prior = [2 * degree]float64{}, [1 + degree]float64{}, [1 + degree]float64{}
+	critic.Small(s.CrawlInverse[:]).Begin(features+1, firstB)
+	critic.Small(s.WaitInverse[:]).Begin(features, firstB)
+}
+
+// firstB is ε of B(−1) = εI.
+const firstB = 1e-6
+
+// fade multiplies all averages by 1 − b, and so B, whose inverse grows.
+func (s *Source) fade(b float64) {
+	for m := range s.Harvests {
+		s.Harvests[m] *= 1 - b
+		s.Prior[m] *= 1 - b
+	}
+	for m := range s.Powers {
+		s.Powers[m] *= 1 - b
+	}
+	critic.Small(s.CrawlInverse[:]).Scale(1 / (1 - b))
+	critic.Small(s.WaitInverse[:]).Scale(1 / (1 - b))
+}
+
+// take adds a cycle to the averages with weight b,
 //
-//	Z_m ← Z_m + b(zᵐ − Z_m),  X_m ← X_m + b(X zᵐ − X_m)
-func (s *Source) take(age, harvest, b float64) {
+//	Z_m ← Z_m + b zᵐ,  X_m ← X_m + b X zᵐ,  B ← B + b Σφφᵀ
+//
+// X being its harvest, or pooled that of a cycle of the prior; and to the inverses by Sherman and Morrison: the crawl is a transition from
+// φ = (1, z, z², z³), and the waiting's come to three, see waits.
+func (s *Source) take(features int, age, harvest, pooled, b float64) {
 	z := age / s.Unit
 	v := 1.0
+	var phi [1 + degree]float64
 	for m := range s.Harvests {
-		s.Harvests[m] += b * (harvest*v - s.Harvests[m])
+		phi[m] = v
+		s.Harvests[m] += b * harvest * v
+		s.Prior[m] += b * pooled * v
 		v *= z
 	}
 	v = z
 	for m := range s.Powers {
-		s.Powers[m] += b * (v - s.Powers[m])
+		s.Powers[m] += b * v
 		v *= z
 	}
+	critic.Small(s.CrawlInverse[:]).Add(phi[:features+1], b)
+	for m := range features {
+		var wait [degree]float64
+		for i := m; i < features; i++ {
+			wait[i] = waits[i][m] * phi[i+1]
+		}
+		critic.Small(s.WaitInverse[:]).Add(wait[:features], b)
+	}
 }
-
-// span returns the mean length of a cycle, τZ₁ epochs.
-func (s *Source) span() float64 { return s.Unit * s.Powers[0] }
-
-// eta returns η, the harvest per epoch.
-func (s *Source) eta() float64 { return s.Harvests[0] / s.span() }
 
 // z returns the place of an age among the features.
 func (s *Source) z(age float64) float64 { return age / s.Unit }
@@ -82,12 +125,15 @@ func (s *Source) rescale(by float64) {
 		s.Powers[m] /= v
 		if m < degree {
 			s.Harvests[m+1] /= v
+			s.Prior[m+1] /= v
 			s.Crawl[m+1] *= v
 			s.Wait[m] *= v
 			s.Toll[m] *= v
 		}
 		v *= by
 	}
+	critic.Small(s.CrawlInverse[:]).Rescale(0, by)
+	critic.Small(s.WaitInverse[:]).Rescale(1, by)
 }
 
 // forget clears what was learned of the source but for its last crawl.

@@ -11,7 +11,7 @@ import (
 
 // Version is that of [State]. It rises where a State has another form, and where a learner
 // with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
-const Version = 29
+const Version = 30
 
 // State is the whole state of a [Learner] as data, between an Update and the
 // next Select. It goes with the settings and the terms with which the learner was
@@ -39,6 +39,8 @@ type State struct {
 	Wakes    []int32           `json:"wakes"`   // of each source its epoch; −1 where it does not sleep
 	Sources  []Source          `json:"sources"`
 	Rand     []byte            `json:"rand"` // of the stream of exploration
+
+	Fallbacks int `json:"fallbacks"` // inverses that were not trusted
 }
 
 // State returns a copy of the learner's whole state. A learner that takes it up
@@ -50,7 +52,7 @@ func (l *Learner) State() State {
 		Capacity: l.capacity, Total: l.total, Round: p.round, Share: l.share, Changed: l.changed,
 		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
 		Unseen: append([]int32{}, l.unseen...), Waiting: append([]Waiting{}, l.waiting...), Next: l.ring.Next(), Rand: l.rand.State(),
-		Sources: slices.Clone(l.src),
+		Sources: slices.Clone(l.src), Fallbacks: l.fallbacks,
 	}
 	for i := range l.src {
 		wake := -1
@@ -83,9 +85,10 @@ func (l *Learner) SetState(s State) error {
 			return fmt.Errorf("there is no source %d; allowed are 0 to %d", i, len(l.src)-1)
 		}
 	}
-	for _, n := range []int{s.Epoch, s.Epochs, s.Count, s.Next} {
+	for _, n := range []int{s.Epoch, s.Epochs, s.Count, s.Next, s.Fallbacks} {
 		if n < 0 || n > math.MaxInt32 {
-			return fmt.Errorf("epoch, epochs, count and next are %d, %d, %d and %d; allowed are 0 to 2^31", s.Epoch, s.Epochs, s.Count, s.Next)
+			return fmt.Errorf("epoch, epochs, count, next and fallbacks are %d, %d, %d, %d and %d; allowed are 0 to 2^31",
+				s.Epoch, s.Epochs, s.Count, s.Next, s.Fallbacks)
 		}
 	}
 	var all float64
@@ -110,6 +113,7 @@ func (l *Learner) SetState(s State) error {
 	l.epoch, l.epochs, l.cold, l.price, l.harvest = s.Epoch, s.Epochs, s.Cold, s.Price, s.Harvest
 	l.total, l.round, p.round = s.Total, max(1, s.Total/l.budget), s.Round
 	l.plan, l.capacity, l.share, l.changed = s.Plan, s.Capacity, s.Share, s.Changed
+	l.fallbacks = s.Fallbacks
 	copy(l.src, s.Sources)
 	l.unseen = append(l.unseen[:0], s.Unseen...)
 	l.clear(s.Next)

@@ -1,0 +1,81 @@
+package lspe
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/diff/fd"
+
+	"ephemera/env"
+	"ephemera/env/stream"
+)
+
+// crawlChances returns 1 − f(s) of ages s, f being the chance that a source of that
+// threshold was crawled at s or before.
+func crawlChances(theta, kappa float64) []float64 {
+	left := []float64{1}
+	for s := 1.; left[len(left)-1] > 1e-14; s++ {
+		left = append(left, 1/(1+math.Exp(kappa*(math.Log(s+half)-math.Log(theta)))))
+	}
+	return left
+}
+
+// TestGradient holds the policy gradient against differences of the average reward β:
+// the sum over ages with the true advantages to seven digits, and the one that the
+// actor takes with what its critic has learned from cycles nearly.
+func TestGradient(t *testing.T) {
+	source := env.NewSource("", 50, .1, 1)
+	set := DefaultSettings()
+	set.KappaMax = set.Kappa
+	kappa := set.Kappa
+	for _, theta := range []float64{5, 12, 30} {
+		worth := (theta+1)*source.Harvest(theta) - theta*source.Harvest(theta+1) // Whittle's index at θ
+		for _, price := range []float64{worth / 2, worth, 2 * worth} {
+			reward := func(s int) float64 { return source.Harvest(float64(s)) - price*source.Cost }
+			average := func(lnTheta float64) float64 {
+				var sum, span float64
+				left := crawlChances(math.Exp(lnTheta), kappa)
+				for s := 1; s < len(left); s++ {
+					sum += (left[s-1] - left[s]) * reward(s)
+					span += left[s-1]
+				}
+				return sum / span
+			}
+			want := fd.Derivative(average, math.Log(theta), &fd.Settings{Formula: fd.Central})
+
+			// V backwards: V(s) = p(s)(X(s) − λC) + (1 − p(s))(V(s + 1) − β).
+			left := crawlChances(theta, kappa)
+			beta, span := average(math.Log(theta)), 0.
+			var sum, next float64
+			for s := len(left) - 1; s > 0; s-- {
+				wait := next - beta
+				sum -= kappa * left[s] * (left[s-1] - left[s]) * (reward(s) - wait)
+				span += left[s-1]
+				p := 1 - left[s]/left[s-1]
+				next = p*reward(s) + (1-p)*wait
+			}
+			if got := sum / span; math.Abs(got-want) > 1e-7*(1+math.Abs(want)) {
+				t.Errorf("θ = %v, λ = %v: the sum over ages is %v, and differences of β are %v", theta, price, got, want)
+			}
+
+			l := newLearner(t, env.Instance{Sources: []env.Source{source}, Budget: .1}, 1, nil)
+			l.set, l.costs[0], l.pooled.mean = set, source.Cost, source.Harvest(l.round)
+			r := stream.New(1, stream.Test)
+			v := &l.src[0]
+			v.Theta, v.Unit = theta, theta
+			for range 5000 {
+				u := r.Float64()
+				age := math.Ceil(max(1, theta*math.Pow(u/(1-u), -1/kappa)-half))
+				v.Cycles++
+				l.learn(0, age, source.Harvest(age), l.set.B.At(int(v.Cycles)))
+			}
+			ax, ac := l.advantage(0)
+			// In units of the price's part, by which steps are measured; ∫f(1 − f)²dm = ½.
+			got := (ax - price*ac) / (allScores * price * source.Cost)
+			want /= -kappa / v.Span * price * source.Cost / 2
+			if math.Abs(got-want) > .05 {
+				t.Errorf("θ = %v, λ = %v: the actor's gradient is %.3f, and differences of β are %.3f", theta, price, got, want)
+			}
+		}
+	}
+}
