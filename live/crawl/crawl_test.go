@@ -256,7 +256,8 @@ func TestPage(t *testing.T) {
 		{"/", `document.querySelectorAll("#feeds tr").length`, 101},
 		{"/?page=2", `document.querySelectorAll("#feeds tr").length`, 13},
 		{"/", `document.querySelectorAll("#pages a").length`, 1},
-		{"/", `[...document.querySelectorAll("td")].filter(cell => cell.offsetHeight > 90).length`, 0}, // none is squeezed
+		// None is squeezed.
+		{"/", `[...document.querySelectorAll("td")].filter(cell => cell.offsetHeight > 90).length`, 0},
 		{"/", `Math.min(50, document.querySelectorAll("#found tr").length)`, 50},
 		{"/", `Math.min(20, document.querySelectorAll("#failures tr").length)`, 20},
 		{"/", `Math.min(5, document.querySelectorAll("#held tr").length)`, 5},

@@ -106,7 +106,10 @@ func (v *view) Used() (all []used) {
 	for _, o := range []struct {
 		outcome feed.Outcome
 		text    string
-	}{{feed.Found, "brought the feed"}, {feed.Unchanged, "brought that nothing has changed"}, {feed.Failed, "failed"}, {feed.Gone, "brought that it is gone"}} {
+	}{
+		{feed.Found, "brought the feed"}, {feed.Unchanged, "brought that nothing has changed"}, {feed.Failed, "failed"},
+		{feed.Gone, "brought that it is gone"},
+	} {
 		if n := v.Stats.Outcome[o.outcome]; n > 0 {
 			all = append(all, used{o.text, n, 100 * float64(n) / float64(total)})
 		}

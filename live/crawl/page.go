@@ -162,8 +162,8 @@ func (c *Crawler) onList() (feeds []*record) {
 // view returns what the page shows, of one feed if that is named.
 func (c *Crawler) view(name string) *view {
 	v := &view{
-		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left, Full: c.store.Full(), Stats: &c.stats,
-		Page: 1,
+		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left,
+		Full: c.store.Full(), Stats: &c.stats, Page: 1,
 	}
 	v.One, v.Feeds = c.named(name), c.onList()
 	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })

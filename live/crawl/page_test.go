@@ -97,9 +97,10 @@ func TestHealth(t *testing.T) {
 	s := simulate(t, newReferee(t, 30).Server, address(0), address(8), address(21), address(28)).pass(10 * time.Hour)
 	page := s.get("/").Body.String()
 	for _, want := range []string{
-		"2 feeds fail", "it redirects in a circle", "look for its new one on its site",
+		"Feeds that fail: 2", "it redirects in a circle", "look for its new one on its site",
 		"its robots.txt does not allow it", "take it off the list, or ask the publisher",
-		"1 feeds are held back", "its publisher asks to wait 365 days; obeyed are 24h, the longest interval",
+		"held back by those who publish them: 1<",
+		"its publisher asks to wait 365 days; obeyed are 24h, the longest interval",
 		"brought that nothing has changed",
 	} {
 		if !strings.Contains(page, want) {
