@@ -278,16 +278,16 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	for scheme, want := range map[string]string{"light": "rgb(170, 0, 0)", "dark": "rgb(255, 138, 128)"} {
+	for _, tt := range []struct{ scheme, want string }{{"light", "rgb(170, 0, 0)"}, {"dark", "rgb(255, 138, 128)"}} {
 		prefer := chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-			features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+			features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: tt.scheme}}
 			_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 			return err
 		})
 		check(chromedp.Do(ctx, prefer, chromedp.Navigate(server.URL)))
 		color := chromedp.Evaluate[string](`getComputedStyle(document.querySelector(".no")).color`)
-		if got, err := chromedp.Run(ctx, color); err != nil || got != want {
-			t.Errorf("in the %s failures are %s, want %s: %v", scheme, got, want, err)
+		if got, err := chromedp.Run(ctx, color); err != nil || got != tt.want {
+			t.Errorf("in the %s failures are %s, want %s: %v", tt.scheme, got, tt.want, err)
 		}
 	}
 }

@@ -203,26 +203,22 @@ var hostile = []hostileFeed{
 // shows them first or last.
 func TestNewestOfMany(t *testing.T) {
 	const n = maxRead + 5000
-	for name, format := range map[string]string{
-		"RSS":  `<item><guid>%d</guid><pubDate>%s</pubDate></item>`,
-		"JSON": `{"id":%d,"date_published":"%s"},`,
+	for _, tt := range []struct{ name, begin, item, end, layout string }{
+		{"RSS", rssBegin, `<item><guid>%d</guid><pubDate>%s</pubDate></item>`, rssEnd, time.RFC1123Z},
+		{"JSON", jsonBegin, `{"id":%d,"date_published":"%s"},`, "]}", time.RFC3339},
 	} {
 		for _, rising := range []bool{false, true} {
 			var b strings.Builder
-			begin, end, layout := rssBegin, rssEnd, time.RFC1123Z
-			if name == "JSON" {
-				begin, end, layout = jsonBegin, "]}", time.RFC3339
-			}
-			b.WriteString(begin)
+			b.WriteString(tt.begin)
 			for k := range n {
 				if !rising {
 					k = n - 1 - k
 				}
-				fmt.Fprintf(&b, format, k, date(k).Format(layout))
+				fmt.Fprintf(&b, tt.item, k, date(k).Format(tt.layout))
 			}
-			f, err := Parse([]byte(strings.TrimSuffix(b.String(), ",")+end), "", at)
+			f, err := Parse([]byte(strings.TrimSuffix(b.String(), ",")+tt.end), "", at)
 			if err != nil || len(f.Items) != maxItems {
-				t.Fatalf("%s, rising %v: %v", name, rising, err)
+				t.Fatalf("%s, rising %v: %v", tt.name, rising, err)
 			}
 			oldest, newest := f.Items[0].Published, f.Items[0].Published
 			for _, it := range f.Items {
@@ -234,7 +230,8 @@ func TestNewestOfMany(t *testing.T) {
 				}
 			}
 			if !newest.Equal(date(n-1)) || !oldest.Equal(date(n-maxItems)) {
-				t.Errorf("%s, rising %v: items from %v to %v; want %v to %v", name, rising, oldest, newest, date(n-maxItems), date(n-1))
+				t.Errorf("%s, rising %v: items from %v to %v; want %v to %v",
+					tt.name, rising, oldest, newest, date(n-maxItems), date(n-1))
 			}
 		}
 	}

@@ -26,7 +26,8 @@ const (
 	maxChildren  = 64 << 10  // bytes of an item, or of the head
 	maxPart      = 256 << 10 // bytes of a part, besides its last item
 	maxPartItems = 1000      // of a part
-	maxRead      = 100_000   // items of a feed that are read from its begin on; and the last maxItems, where there are more
+	// Items of a feed that are read from its begin on; and the last maxItems, where there are more.
+	maxRead = 100_000
 )
 
 var errNoFeed = failf("it is neither RSS, nor Atom, nor a JSON feed")
