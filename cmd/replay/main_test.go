@@ -72,7 +72,8 @@ func TestErrors(t *testing.T) {
 	refuse := clitest.Refuses(t, "replay", run)
 	refuse("", cli.Usage, "no log is named; name one")
 	refuse(log+" -every 30m -crawls-per-hour 3", cli.Usage, "-crawls-per-hour and -every both say")
-	refuse(log+" -objective freshness", cli.Usage, `-objective is "freshness"; allowed are interest, delay and deadline`)
+	refuse(log+" -objective freshness", cli.Usage,
+		`-objective is "freshness"; allowed are interest, delay and deadline`)
 	refuse(log+" -crawls-per-hour -1", cli.Usage, "-crawls-per-hour is -1; allowed is a finite number above 0")
 	refuse(log+" -now "+far+" -every 30m", cli.Usage, "the crawls of -now say how many there are")
 	refuse(log+" -feedback 48h", cli.Usage, `-feedback is "48h"; allowed are late:`)

@@ -31,7 +31,8 @@ func (h hours) MarshalJSON() ([]byte, error) { return json.Marshal(result.Ptr(fl
 
 // measures is what a schedule brings in a part of a recording.
 type measures struct {
-	Median   hours   `json:"delay_median_hours"`    // from publication to crawl, of half of the items; never if fewer were found
+	// From publication to crawl, of half of the items; never if fewer were found.
+	Median   hours   `json:"delay_median_hours"`
 	P90      hours   `json:"delay_p90_hours"`       // the same of nine items in ten
 	Mean     hours   `json:"delay_mean_hours"`      // of all items; one that is never found has waited until the end
 	Missed   float64 `json:"never_found"`           // share of the items that no crawl finds

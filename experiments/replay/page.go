@@ -99,10 +99,13 @@ func (a *Answer) Page() *report.Page {
 }
 
 func scheduleTable(rows []schedule) *result.Table {
-	t := &result.Table{Header: []string{"schedule", "half of the items within", "nine in ten", "in the mean", "never found", "sources left out", "longest neglect", "interest per hour", "of now", "empty crawls"}}
+	t := &result.Table{Header: []string{
+		"schedule", "half of the items within", "nine in ten", "in the mean", "never found", "sources left out",
+		"longest neglect", "interest per hour", "of now", "empty crawls",
+	}}
 	for _, r := range rows {
-		t.Add(r.Policy, r.Median.String(), r.P90.String(), r.Mean.String(), percent(r.Missed), fmt.Sprint(r.LeftOut), r.Neglect.String(),
-			formatNumber(r.Interest), result.Optional(r.OfNow, percent), percent(r.Empty))
+		t.Add(r.Policy, r.Median.String(), r.P90.String(), r.Mean.String(), percent(r.Missed), fmt.Sprint(r.LeftOut),
+			r.Neglect.String(), formatNumber(r.Interest), result.Optional(r.OfNow, percent), percent(r.Empty))
 	}
 	return t
 }
@@ -168,9 +171,11 @@ func (a *Answer) Document() result.Document {
 	}
 	p, table := a.Page(), scheduleTable(a.Rows)
 	return result.Document{
-		Value: value, Rows: table, Table: table, First: append(slices.Clone(table.Header[:5]), "of now", "interest per hour"),
-		Notes: slices.DeleteFunc(slices.Concat([]string{p.Answer, sentence("second-half", a)}, p.Notes, p.Sections[0].Notes, p.Footnotes),
-			func(note string) bool { return note == "" }),
+		Value: value, Rows: table, Table: table,
+		First: append(slices.Clone(table.Header[:5]), "of now", "interest per hour"),
+		Notes: slices.DeleteFunc(slices.Concat(
+			[]string{p.Answer, sentence("second-half", a)}, p.Notes, p.Sections[0].Notes, p.Footnotes,
+		), func(note string) bool { return note == "" }),
 	}
 }
 
@@ -185,7 +190,8 @@ func (a *Answer) figure() plot.Figure {
 	for _, r := range rows {
 		names = append(names, a.Words(r.Policy))
 	}
-	title := fmt.Sprintf("%s, %s crawls an hour: interest of what is found", result.Count(len(a.Log.Names), "source"), formatNumber(a.Rate))
+	title := fmt.Sprintf("%s, %s crawls an hour: interest of what is found",
+		result.Count(len(a.Log.Names), "source"), formatNumber(a.Rate))
 	f := plot.New("schedules", title, "interest an hour, 95 % intervals over weeks", "")
 	f = report.Dots(f, names, func(k int) (value, lo, hi float64, style int) {
 		switch style = 1; rows[k].Policy {

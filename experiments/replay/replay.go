@@ -187,7 +187,8 @@ func (a *Answer) BestRule() schedule {
 // Best returns which is to be followed: of what is done now, the learner and the best rule
 // that with which items are found soonest in the mean.
 func (a *Answer) Best() schedule {
-	return slices.MinFunc([]schedule{a.Rows[1], a.Rows[0], a.BestRule()}, func(x, y schedule) int { return cmp.Compare(x.Mean, y.Mean) })
+	rows := []schedule{a.Rows[1], a.Rows[0], a.BestRule()}
+	return slices.MinFunc(rows, func(x, y schedule) int { return cmp.Compare(x.Mean, y.Mean) })
 }
 
 // Worse says in what the learner is worse than another, "" for nothing.

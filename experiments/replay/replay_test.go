@@ -646,7 +646,8 @@ func TestObjective(t *testing.T) {
 	// Where it is worse it says so.
 	a.Rows[1].P90, a.Rows[1].Mean = 2*now.P90, 2*now.Mean
 	if text := sentence("answer", a); strings.Contains(text, "Follow the learner") ||
-		!strings.Contains(text, "The learner is worse than what is done now in this: ") || !strings.Contains(text, "nine in ten: ") {
+		!strings.Contains(text, "The learner is worse than what is done now in this: ") ||
+		!strings.Contains(text, "nine in ten: ") {
 		t.Errorf("a learner that is worse: %s", text)
 	}
 	text, err := json.Marshal(a.Rows[0])

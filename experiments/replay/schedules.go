@@ -74,7 +74,9 @@ func inTurn(n int, period, from, to float64) (all []Crawl) {
 // beginning, and returns its crawls. A rule that may crawl all sources at once crawls
 // those that are due. watch, if not nil, is given after each epoch how many have been
 // played, the learner, and the world.
-func (a *Answer) play(ctx context.Context, w window, name string, watch func(epochs int, l learner.Learner, played env.World) error) ([]Crawl, error) {
+func (a *Answer) play(
+	ctx context.Context, w window, name string, watch func(epochs int, l learner.Learner, played env.World) error,
+) ([]Crawl, error) {
 	return a.playFor(ctx, w, name, env.Objective{}, watch)
 }
 
