@@ -55,7 +55,8 @@ func TestGradient(t *testing.T) {
 				next = p*reward(s) + (1-p)*wait
 			}
 			if got := sum / span; math.Abs(got-want) > 1e-7*(1+math.Abs(want)) {
-				t.Errorf("θ = %v, λ = %v: the sum over ages is %v, and differences of β are %v", theta, price, got, want)
+				t.Errorf("θ = %v, λ = %v: the sum over ages is %v, and differences of β are %v",
+					theta, price, got, want)
 			}
 
 			l := newLearner(t, env.Instance{Sources: []env.Source{source}, Budget: .1}, 1, nil)
@@ -74,7 +75,8 @@ func TestGradient(t *testing.T) {
 			got := (ax - price*ac) / (allScores * price * source.Cost)
 			want /= -kappa / v.Span * price * source.Cost / 2
 			if math.Abs(got-want) > .05 {
-				t.Errorf("θ = %v, λ = %v: the actor's gradient is %.3f, and differences of β are %.3f", theta, price, got, want)
+				t.Errorf("θ = %v, λ = %v: the actor's gradient is %.3f, and differences of β are %.3f",
+					theta, price, got, want)
 			}
 		}
 	}

@@ -36,7 +36,12 @@ type dense struct {
 }
 
 func newDense() *dense {
-	d := &dense{mat.NewDense(7, 7, nil), mat.NewDense(7, 7, nil), mat.NewVecDense(7, nil), mat.NewVecDense(7, nil), mat.NewVecDense(7, nil), mat.NewVecDense(7, nil), 0, 0, 0}
+	matrix := func() *mat.Dense { return mat.NewDense(7, 7, nil) }
+	vector := func() *mat.VecDense { return mat.NewVecDense(7, nil) }
+	d := &dense{
+		b: matrix(), a: matrix(),
+		harvests: vector(), prior: vector(), costs: vector(), epochs: vector(),
+	}
 	for i := range 7 {
 		d.b.Set(i, i, firstB)
 	}
@@ -137,11 +142,15 @@ func TestCriticAgainstDense(t *testing.T) {
 		for range 300 { // 4800 steps
 			l.evaluate(0)
 		}
-		for name, c := range map[string]struct {
+		for _, c := range []struct {
+			name    string
 			rewards *mat.VecDense
 			mean    float64
 			got     *[degree]float64
-		}{"harvest": {d.harvests, d.harvest / d.age, &s.Wait}, "cost": {d.costs, cost / d.age, &s.Toll}} {
+		}{
+			{"harvest", d.harvests, d.harvest / d.age, &s.Wait},
+			{"cost", d.costs, cost / d.age, &s.Toll},
+		} {
 			var b, want mat.VecDense
 			b.AddScaledVec(c.rewards, -c.mean, d.epochs)
 			b.ScaleVec(-1, &b)
@@ -151,7 +160,7 @@ func TestCriticAgainstDense(t *testing.T) {
 			for _, z := range []float64{.3, .7, 1} {
 				w := [degree]float64{want.AtVec(4), want.AtVec(5), want.AtVec(6)}
 				if g, v := cubic(c.got, z), cubic(&w, z); math.Abs(g-v) > 1e-5*(1+math.Abs(v)+c.mean*s.Unit) {
-					t.Errorf("%s at z = %v: %v; by dense matrices %v; %d cycles", name, z, g, v, cycles)
+					t.Errorf("%s at z = %v: %v; by dense matrices %v; %d cycles", c.name, z, g, v, cycles)
 				}
 			}
 		}
@@ -214,7 +223,8 @@ func TestRescaled(t *testing.T) {
 		}
 		for m := range s.Harvests {
 			by := math.Pow(s.Unit/old.Unit, float64(m))
-			if old.Harvests[m] != by*s.Harvests[m] || old.Prior[m] != by*s.Prior[m] || m > 0 && old.Powers[m-1] != by*s.Powers[m-1] {
+			if old.Harvests[m] != by*s.Harvests[m] || old.Prior[m] != by*s.Prior[m] ||
+				m > 0 && old.Powers[m-1] != by*s.Powers[m-1] {
 				t.Fatalf("averages of zᵐ, m = %d, are %v, %v and %v; were %v, %v and %v",
 					m, s.Harvests, s.Prior, s.Powers, old.Harvests, old.Prior, old.Powers)
 			}

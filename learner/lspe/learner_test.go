@@ -376,7 +376,11 @@ func TestNoiseStaysWide(t *testing.T) {
 	l := newLearner(t, env.Paper(1), 1, nil)
 	s := &l.src[0]
 	s.Cycles, s.Theta, s.Mean, l.price = 1000, 20, 100, 60
-	for _, c := range []struct{ deviation, want float64 }{{10, l.set.slope(1000)}, {60, l.set.slope(300)}, {180, l.set.slope(100)}} {
+	for _, c := range []struct{ deviation, want float64 }{
+		{10, l.set.slope(1000)},
+		{60, l.set.slope(300)},
+		{180, l.set.slope(100)},
+	} {
 		s.Dispersion = c.deviation * c.deviation / s.Mean
 		if got := l.slope(0); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("κ is %v where harvests deviate by %v; want %v", got, c.deviation, c.want)

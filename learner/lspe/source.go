@@ -69,8 +69,9 @@ func (s *Source) fade(b float64) {
 //
 //	Z_m ← Z_m + b zᵐ,  X_m ← X_m + b X zᵐ,  B ← B + b Σφφᵀ
 //
-// X being its harvest, or pooled that of a cycle of the prior; and to the inverses by Sherman and Morrison: the crawl is a transition from
-// φ = (1, z, z², z³), and the waiting's come to three, see waits.
+// X being its harvest, or pooled that of a cycle of the prior; and to the inverses by Sherman
+// and Morrison: the crawl is a transition from φ = (1, z, z², z³), and the waiting's come to
+// three, see waits.
 func (s *Source) take(features int, age, harvest, pooled, b float64) {
 	z := age / s.Unit
 	v := 1.0

@@ -51,8 +51,8 @@ func (l *Learner) State() State {
 		Epoch: l.epoch, Epochs: l.epochs, Cold: l.cold, Price: l.price, Harvest: l.harvest, Plan: l.plan,
 		Capacity: l.capacity, Total: l.total, Round: p.round, Share: l.share, Changed: l.changed,
 		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
-		Unseen: append([]int32{}, l.unseen...), Waiting: append([]Waiting{}, l.waiting...), Next: l.ring.Next(), Rand: l.rand.State(),
-		Sources: slices.Clone(l.src), Fallbacks: l.fallbacks,
+		Unseen: append([]int32{}, l.unseen...), Waiting: append([]Waiting{}, l.waiting...),
+		Next: l.ring.Next(), Rand: l.rand.State(), Sources: slices.Clone(l.src), Fallbacks: l.fallbacks,
 	}
 	for i := range l.src {
 		wake := -1
@@ -87,7 +87,8 @@ func (l *Learner) SetState(s State) error {
 	}
 	for _, n := range []int{s.Epoch, s.Epochs, s.Count, s.Next, s.Fallbacks} {
 		if n < 0 || n > math.MaxInt32 {
-			return fmt.Errorf("epoch, epochs, count, next and fallbacks are %d, %d, %d, %d and %d; allowed are 0 to 2^31",
+			return fmt.Errorf("epoch, epochs, count, next and fallbacks are %d, %d, %d, %d and %d; "+
+				"allowed are 0 to 2^31",
 				s.Epoch, s.Epochs, s.Count, s.Next, s.Fallbacks)
 		}
 	}
