@@ -120,7 +120,7 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 // miniflux is a process of the real one.
 type miniflux struct {
 	*exec.Cmd
-	address, token string
+	address string
 }
 
 func (m *miniflux) start(t *testing.T, program, database string) {
