@@ -70,13 +70,24 @@ const maxExponent = 8
 func (o Objective) String() string {
 	switch {
 	case o.Law == LawExponential:
-		return "interest:" + o.Time.String()
+		return "interest:" + brief(o.Time)
 	case o.Law == LawDelay && o.Exponent != 1:
 		return fmt.Sprintf("delay:%v", o.Exponent)
 	case o.Law == LawDeadline:
-		return "deadline:" + o.Time.String()
+		return "deadline:" + brief(o.Time)
 	}
 	return string(o.Law)
+}
+
+// brief writes a length of time without minutes and seconds of 0: 4h, not 4h0m0s.
+func brief(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []struct{ unit, end string }{{"m", "0s"}, {"h", "0m"}} {
+		if short, ok := strings.CutSuffix(text, zero.unit+zero.end); ok {
+			text = short + zero.unit
+		}
+	}
+	return text
 }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -179,20 +179,21 @@ func (a *Answer) Document() result.Document {
 	}
 }
 
-// figure shows what every schedule earns, the most first, with intervals over weeks: in
-// colours of their own the learner, and what is given the rates; as a line what is earned
+// figure shows how long items wait until they are found, in the mean, the shortest first:
+// in colours of their own the learner, and what is given the rates; as a line what is done
 // now.
 func (a *Answer) figure() plot.Figure {
 	rows := slices.SortedStableFunc(slices.Values(a.Rows), func(x, y schedule) int {
-		return cmp.Compare(y.Interest, x.Interest)
+		return cmp.Compare(x.Mean, y.Mean)
 	})
 	var names []string
 	for _, r := range rows {
 		names = append(names, a.Words(r.Policy))
 	}
-	title := fmt.Sprintf("%s, %s crawls an hour: interest of what is found",
+	title := fmt.Sprintf("%s, %s crawls an hour: how long items wait",
 		result.Count(len(a.Log.Names), "source"), formatNumber(a.Rate))
-	f := plot.New("schedules", title, "interest an hour, 95 % intervals over weeks", "")
+	f := plot.New("schedules", title, "hours until an item is found, in the mean", "")
+	f.X.Log = true
 	f = report.Dots(f, names, func(k int) (value, lo, hi float64, style int) {
 		switch style = 1; rows[k].Policy {
 		case "learning":
@@ -200,20 +201,16 @@ func (a *Answer) figure() plot.Figure {
 		case "whittle":
 			style = plot.Plain
 		}
-		r, hour := rows[k], 3600/a.window.length // of an epoch
-		if r.Lo == nil {
-			return r.Interest, math.NaN(), math.NaN(), style
-		}
-		return r.Interest, *r.Lo * hour, *r.Hi * hour, style
+		return float64(rows[k].Mean), math.NaN(), math.NaN(), style
 	})
-	return report.Against(f, a.Rows[0].Interest)
+	return report.Against(f, float64(a.Rows[0].Mean))
 }
 
 // Words says what a schedule is.
 func (a *Answer) Words(policy string) string {
 	words := map[string]string{
-		"now": "now: " + a.Now, "learning": "the learner, from nothing", "certainty": "Whittle, rates estimated",
-		"whittle": "Whittle, rates known", "round-robin": "every source in turn", "miniflux": "Miniflux",
+		"now": "now: " + a.Now, "learning": "the learner, from nothing", "certainty": "Whittle of interest, rates estimated",
+		"whittle": "Whittle of interest, rates known", "round-robin": "every source in turn", "miniflux": "Miniflux",
 		"commafeed": "CommaFeed", "nutch": "Nutch", "stormcrawler": "StormCrawler",
 	}
 	name, relative := strings.CutSuffix(policy, "-relative")

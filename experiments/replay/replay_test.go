@@ -631,7 +631,7 @@ func TestObjective(t *testing.T) {
 	}
 	q := Question{Log: parse(t, b.String()), HalfLife: 4, Objective: env.Delay, Rate: 1, Seed: 1, Workers: 2}
 	a := ask(t, q)
-	now, delay, interest := a.Rows[0], a.Rows[1], *a.find("learning-interest:4h0m0s")
+	now, delay, interest := a.Rows[0], a.Rows[1], *a.find("learning-interest:4h")
 	if !(delay.Mean < .95*now.Mean && delay.Mean < .95*interest.Mean && interest.Interest > 1.05*delay.Interest) {
 		t.Errorf("means %v with delay, %v with interest, %v now; interest %v and %v",
 			delay.Mean, interest.Mean, now.Mean, delay.Interest, interest.Interest)
