@@ -25,8 +25,9 @@ func (c *Crawler) clock() time.Time {
 		c.learner.Shift(by)
 		c.store.Shift(by)
 		c.keepClock()
-	case c.latest.Sub(now) > behind: // learner and store find out when they are asked what is due
+	case c.latest.Sub(now) > behind: // the store finds out when it is asked what is due
 		c.set(shift{by: now.Sub(c.latest), after: now})
+		c.learner.Select(now, 0) // goes back, before it is saved
 		c.keepClock()
 	}
 	if now := read.Time; now.After(c.latest) {

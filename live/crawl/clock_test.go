@@ -136,3 +136,22 @@ func TestKilledAfterStep(t *testing.T) {
 	}
 	check(s.Close())
 }
+
+// TestKilledOften: after a step back that nobody can tell from time, waits go on, also where the
+// crawler is killed before it saves what was learned.
+func TestKilledOften(t *testing.T) {
+	r := newReferee(t, 12)
+	l := newLife(t, r.Server, 12, address(3))
+	l.Ahead = 30 * 24 * time.Hour
+	for k := range 46 {
+		if k == 6 {
+			l.Ahead = 0
+		}
+		s := l.open(io.Discard).pass(50 * time.Minute)
+		check(s.store.Close()) // killed
+		l.Begin = s.now
+	}
+	if site := r.sites["feed 3 (none) feed"]; site.requests < 2 {
+		t.Errorf("%d looks in 38 hours at a feed to be asked once a day", site.requests)
+	}
+}
