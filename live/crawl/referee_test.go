@@ -41,6 +41,7 @@ const (
 
 	// Headers of the simulated network.
 	simTime  = "Sim-Time"  // ms
+	simClock = "Sim-Clock" // ms, what the crawler's clock shows
 	simAlone = "Sim-Alone" // true if no other connection to the host is open
 	simSlow  = "Sim-Slow"  // the server sends no more than a part
 )
@@ -51,6 +52,7 @@ var kinds = []string{
 	"reset", "slow", "gzip bomb", "entities", "huge", "charset", "dates", "malformed", "disallowed",
 	"shared", "shared", "etag", "max-age", "etag", "hub",
 	"year", "month", "404", "retry", "expires", "hourly", "skip",
+	"deep", "endless", "year 0", "tracked", "letters", "JSON", "gone for now", "hubs",
 }
 
 // site is what the referee knows of the address of a feed, of a robots.txt, or of a host.
@@ -205,6 +207,9 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		answer = func() { io.WriteString(w, "User-agent: *\nDisallow: /secret\nDisallow: /21/\n") }
 	case q.URL.Path == "/hub":
 		q.ParseForm()
+		topic := q.PostForm.Get("hub.topic")
+		r.visit("hub of "+topic, now, "", 23*time.Hour, "hubs more than daily")
+		r.breach(q.Header.Get("Authorization") != "", "credentials of a hub", "%s", topic)
 		r.forms = append(r.forms, q.PostForm)
 	default:
 		r.breach(err != nil, "unknown address", "%s", q.URL)
@@ -244,6 +249,9 @@ func (r *referee) feed(
 	// again for that long.
 	chance := draw(k, s.requests) % 8
 	show := func(tag string, wait, unchanged time.Duration) func() {
+		if s.items == 0 && (kind == "endless" || kind == "JSON") {
+			s.items++ // that has nothing
+		}
 		s.failures, s.allowed, s.must = 0, now.Add(wait), now.Add(longest)
 		newest := now.Unix() / every(k)
 		if s.tag != "" && s.tag == tag {
@@ -304,13 +312,25 @@ func (r *referee) feed(
 	case kind == "hourly":
 		return show(tag, time.Hour, time.Hour)
 	case kind == "skip":
-		r.breach(now.UTC().Hour() >= 6 && s.tag != "", "hours that are skipped",
+		ms, _ := strconv.ParseInt(q.Header.Get(simClock), 10, 64)
+		r.breach(time.UnixMilli(ms).UTC().Hour() >= 6 && s.tag != "", "hours that are skipped",
 			"%s: %v after %v, sent %q of %q", q.URL, now, now.Sub(s.before.last), tag, s.tag)
 	case kind == "hub":
 		head.Set("Link", fmt.Sprintf(`<http://hub%s/hub>; rel="hub", <http://%s/topic>; rel="self"`, simNames, q.Host))
 		if r.tell {
 			return show(tag, 24*time.Hour, 24*time.Hour)
 		}
+	case kind == "hubs": // another one each time, some of them with credentials
+		head.Set("Link", fmt.Sprintf(`<http://%shub%d%s/hub>; rel="hub", <http://%s/topic>; rel="self"`,
+			[]string{"", "user:password@"}[chance%2], draw(k, s.requests)%100, simNames, q.Host))
+	case kind == "gone for now":
+		s.why = "before the backoff"
+		if fail(0); path == "feed" {
+			head.Set("Location", fmt.Sprintf("http://new%d%s/%d/new", k, simNames, k))
+			return status(http.StatusFound)
+		}
+		s.must = time.Time{} // it is behind the other
+		return status(http.StatusGone)
 	case kind == "moved" && path == "feed":
 		s.allowed, s.why = now.AddDate(9, 0, 0), "at the old address"
 		head.Set("Location", fmt.Sprintf("http://new%d%s/%d/new", k, simNames, k))
@@ -364,7 +384,7 @@ var badAnswers = map[string]http.HandlerFunc{
 	},
 	"gzip bomb": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		w.Write(zipped(make([]byte, 3<<20)))
+		w.Write(zipped(make([]byte, 2*maxBytes)))
 	},
 	"huge": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(100<<20))
@@ -403,20 +423,55 @@ var (
 	}
 )
 
-// page returns what feed k shows: its last items.
+// page returns what feed k shows: its last items, and what breaks readers.
 func page(k int, kind string, newest int64) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `%s<rss version="2.0"><channel><title>%s</title>`, prologs[kind], titles[kind])
+	begin, end := `<rss version="2.0"><channel><title>%s</title>`, `</channel></rss>`
+	each := `<item><guid>%[1]d</guid><title>item</title><link>/i/%[1]d</link><pubDate>%[2]s</pubDate></item>`
+	title := titles[kind]
+	far := strings.Repeat("far ", 400*int(newest%2)) // where a letter is the first one beyond US-ASCII
+	switch kind {
+	case "tracked":
+		each = fmt.Sprintf("<item><title>item</title><link>/i/%%[1]d?utm_source=%d</link>"+
+			"<pubDate>%%[2]s</pubDate></item>", newest)
+	case "year 0":
+		each = `<item><guid>%[1]d</guid><title>item</title>` +
+			`<pubDate>Sat, 1 Jan 00:30:00 CET</pubDate><link>%.0[2]s</link></item>`
+	case "letters":
+		title, each = far, strings.ReplaceAll(each, "<guid>", "<guid>Zürich ")
+	case "JSON":
+		begin, end, title = `{"title":"%s","items":[`, `{}]}`, far
+		each = `{"id":"Zürich %[1]d","date_published":"%[2]s"},`
+	case "deep":
+		end = "\x08" + strings.Repeat("<a:b>", size(k, newest)/5)
+	case "endless":
+		end = strings.Repeat("<item/>", size(k, newest)/7) + end
+	}
+	fmt.Fprintf(&b, "%s"+begin, prologs[kind], title)
 	for n := newest; n > newest-pageItems; n-- {
 		at := time.Unix(n*every(k), 0)
 		if kind == "dates" {
 			at = at.AddDate(int(draw(k, n)%100)-50, 0, 0)
 		}
-		fmt.Fprintf(&b, `<item><guid>%d</guid><title>item</title><link>/i/%d</link><pubDate>%s</pubDate></item>`,
-			n, n, at.UTC().Format(time.RFC1123Z))
+		layout := time.RFC1123Z
+		if kind == "JSON" {
+			layout = time.RFC3339
+		}
+		fmt.Fprintf(&b, each, n, at.UTC().Format(layout))
 	}
-	b.WriteString(`</channel></rss>`)
+	b.WriteString(end)
 	return b.Bytes()
+}
+
+// size returns how many bytes a hostile feed has: now and then as many as are read.
+func size(k int, newest int64) int {
+	switch {
+	case draw(k, newest)%100 > 0:
+		return 20_000
+	case *full:
+		return maxBytes - 100_000
+	}
+	return maxBytes/10 - 10_000
 }
 
 // life is what a process is told that crawls until it is killed.
@@ -428,6 +483,8 @@ type life struct {
 	Boot              string        // of the machine; without one no step of the clock is found
 	Fault             string        // in the table of faults
 	Miniflux, Token   string        // of the reader that fetches the feeds, which Server serves; empty for this program
+	Full              bool
+	Step              time.Duration // by which its clock is set while it lives
 	disk              vfs.FS        // of the state; nil for that of the machine
 }
 
@@ -437,7 +494,8 @@ type network struct {
 	server string
 	fault  fault
 	now    func() time.Time
-	open   sync.Map // of a host, its connection
+	shown  func() time.Time // by the crawler's clock
+	open   sync.Map         // of a host, its connection
 }
 
 func (n *network) dial(ctx context.Context, name, address string) (net.Conn, error) {
@@ -471,7 +529,8 @@ func (w *wire) Read(b []byte) (int, error) {
 
 func (w *wire) Write(b []byte) (int, error) {
 	b = w.fault.change(b)
-	first := fmt.Sprintf("%s: %d\r\n%s: %v\r\nUser-Agent:", simTime, w.now().UnixMilli(), simAlone, !w.parallel)
+	first := fmt.Sprintf("%s: %d\r\n%s: %d\r\n%s: %v\r\nUser-Agent:",
+		simTime, w.now().UnixMilli(), simClock, w.shown().UnixMilli(), simAlone, !w.parallel)
 	_, err := w.Conn.Write(bytes.Replace(b, []byte("User-Agent:"), []byte(first), 1))
 	return len(b), err
 }
@@ -503,11 +562,15 @@ type sim struct {
 
 func (l life) open(onDisk io.Writer) *sim {
 	s := &sim{life: l, now: l.Begin, onDisk: onDisk}
-	n := &network{server: l.Server, fault: faults[l.Fault], now: func() time.Time { return s.now }}
+	n := &network{
+		server: l.Server, fault: faults[l.Fault],
+		now:   func() time.Time { return s.now },
+		shown: func() time.Time { return s.now.Add(s.Ahead) },
+	}
 	o := Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour,
 		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
-		Now:    func() time.Time { return s.now.Add(s.Ahead) },
+		Now:    n.shown,
 		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(s.now.UnixNano())} },
 		Log:    slog.New(slog.DiscardHandler), disk: l.disk,
 	}
@@ -518,7 +581,7 @@ func (l life) open(onDisk io.Writer) *sim {
 		n.fault.options(&o)
 	}
 	s.Crawler = must(Open(o))
-	s.fetcher.MaxBytes, s.fetcher.Dial, s.fetcher.DialHub = 1<<20, n.dial, n.dial
+	s.fetcher.MaxBytes, s.fetcher.Dial, s.fetcher.DialHub = l.most(), n.dial, n.dial
 	return s
 }
 
@@ -540,11 +603,24 @@ func (s *sim) pass(d time.Duration) *sim {
 	return s
 }
 
+// most returns how many bytes of a feed are read, which is a tenth unless all is played.
+func (l life) most() int64 {
+	if l.Full {
+		return maxBytes
+	}
+	return maxBytes / 10
+}
+
 // live dies by SIGKILL at a random moment of the last epoch.
 func (l life) live() {
 	s := l.open(os.Stdout)
+	s.opt.PublicURL = "https://me.example.org"
 	length, _ := s.opt.epoch()
-	s.pass(l.End.Sub(l.Begin) - length)
+	whole := l.End.Sub(l.Begin) - length
+	first := time.Duration(rand.Float64() * float64(whole)).Truncate(time.Minute)
+	s.pass(first)
+	s.Ahead += l.Step
+	s.pass(whole - first)
 	wait := time.Duration(rand.Float64() * l.PerHour / 12 * float64(time.Millisecond))
 	time.AfterFunc(wait, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 	for {
@@ -580,20 +656,42 @@ func opml(feeds ...string) string {
 	return `<opml><body><outline xmlUrl="` + strings.Join(feeds, `"/><outline xmlUrl="`) + `"/></body></opml>`
 }
 
-// play has a crawler of n feeds killed again and again for some days.
-func play(t *testing.T, r *referee, fault string, n, days int, every time.Duration) {
-	var urls []string
+// set has the clock be set by the next of some steps, spread over so many lives, if it is time:
+// while the crawler lives, or before, and then back also while the machine is off.
+func (l *life) set(steps []time.Duration, life, lives int) {
+	l.Step = 0
+	for j, step := range steps {
+		switch {
+		case life != (2*j+1)*lives/(2*len(steps)):
+		case j%2 == 0:
+			l.Step = step
+		default:
+			if l.Ahead += step; *full && step < -time.Minute { // then some feeds wait for longer
+				l.Boot += "1"
+			}
+		}
+	}
+}
+
+// play has a crawler of n feeds killed again and again for some days, and its clock set.
+func play(t *testing.T, r *referee, fault string, n, days int, every time.Duration, steps ...time.Duration) {
+	urls := []string{"none.xml", "feed:", "gopher://a.test/feed"}
 	for k := range n {
-		urls = append(urls, address(k))
+		url := address(k)
+		if k%10 == 3 {
+			url = strings.Replace(url, "http:", "feed:", 1)
+		}
+		urls = append(urls, url)
 	}
 	l := newLife(t, r.Server, r.perHour, urls...)
-	l.Fault = fault
-	begin := l.Begin
+	l.Fault, l.Boot, l.Full = fault, "1", *full
+	begin, lives, memory := l.Begin, 0, int64(0)
 	for end := begin.AddDate(0, 0, days); l.Begin.Before(end); l.Begin = l.End {
 		if last, ok := t.Deadline(); ok && *full && time.Until(last) < time.Minute {
 			break // -timeout says how long it plays
 		}
 		l.End = l.Begin.Add(every)
+		l.set(steps, lives, days*24/int(every.Hours()))
 		text := must(json.Marshal(l))
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "EPHEMERA_TEST_LIFE="+string(text))
@@ -601,19 +699,26 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 		if exit, ok := err.(*exec.ExitError); !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 			t.Fatalf("%v: %s", err, exit.Stderr)
 		}
+		memory = max(memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+		l.Ahead += l.Step
+		lives++
 		times := strings.Fields(string(out))
 		ms, _ := strconv.ParseInt(times[len(times)-1], 10, 64)
 		r.crashed(time.UnixMilli(ms))
 	}
 	allowed := r.perHour * l.End.Sub(begin).Hours()
 	t.Logf("%v: %d requests, %d of them for feeds, of %.0f; "+
-		"%d crashes, in which %d answers may be lost and %d were",
-		l.End.Sub(begin), r.requests, r.looks, allowed, l.End.Sub(begin)/every, r.unsure, r.lost)
+		"%d crashes, in which %d answers may be lost and %d were; %d MB",
+		l.End.Sub(begin), r.requests, r.looks, allowed, lives, r.unsure, r.lost, memory)
+	r.breach(memory == 0 || memory > 400, "memory", "%d MB", memory)
 	r.breach(float64(r.looks) < .5*allowed, "too few requests", "%d", r.looks)
 	for key, s := range r.sites {
 		r.silent(key, s, l.End)
 	}
 	r.compare(l)
+	if len(steps) > 0 {
+		delete(r.wrong, "impossible dates") // which they are by the clock of then
+	}
 }
 
 // compare notes items that a crawler was shown and has not kept, or kept twice, and
@@ -649,15 +754,17 @@ func (r *referee) compare(l life) {
 		"%d items have dates, %d have none, and the sum is %d: %v", dated, undated, c.stats.Items, err)
 }
 
-// TestReferee: no rule of politeness is broken, whatever servers do and however
-// often the crawler is killed.
+// TestReferee: no rule of politeness is broken, no feed is forgotten and no item lost, whatever
+// servers do, however often the crawler is killed, and whatever its clock is set to.
 func TestReferee(t *testing.T) {
-	n, perHour, days, every := 112, 120.0, 2, 6*time.Hour
+	const year = 365 * 24 * time.Hour
+	n, perHour, days, every := 129, 120.0, 2, 4*time.Hour
 	if *full {
-		n, perHour, days, every = 5000, 6000, 10, time.Hour
+		n, perHour, days, every = 5000, 8000, 7, time.Hour
 	}
 	r := newReferee(t, perHour)
-	play(t, r, "", n, days, every)
+	play(t, r, "", n, days, every,
+		time.Second, -time.Second, time.Hour, -time.Hour, year/12, -year/12, -year, year, 30*year, -30*year)
 	for rule, breaches := range r.wrong {
 		t.Errorf("%s: %d times, such as %s", rule, len(breaches), breaches[0])
 	}
