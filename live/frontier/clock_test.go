@@ -69,7 +69,10 @@ func TestClock(t *testing.T) {
 					}
 					after := s.server.opt.Learned.Summaries(n)[0].Beliefs[0]
 					now := s.server.opt.Now()
-					if !(after.Items > before/2 && after.Items < before*2) || after.Due.After(now.Add(11*time.Hour)) {
+					// A step of a month that no uptime shows is taken for a month without items.
+					asTime := boot == "" && d == month
+					learned := asTime || after.Items > before/2 && after.Items < before*2
+					if !learned || after.Due.After(now.Add(11*time.Hour)) {
 						t.Errorf("%v items an hour are thought to be %v; the next fetch is due at %v, now is %v",
 							before, after.Items, after.Due, now)
 					}
