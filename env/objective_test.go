@@ -12,7 +12,8 @@ import (
 
 func TestParseObjective(t *testing.T) {
 	for _, text := range []string{
-		"", "interest:4h", "interest:1h30m", "interest:1m30s", "delay", "delay:0.5", "delay:2", "deadline:24h", "freshness",
+		"", "interest:4h", "interest:1h30m", "interest:1m30s",
+		"delay", "delay:0.5", "delay:2", "deadline:24h", "freshness",
 	} {
 		if o, err := env.ParseObjective(text); err != nil || o.String() != text {
 			t.Errorf("%q is read as %q, error %v", text, o, err)

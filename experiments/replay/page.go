@@ -209,8 +209,9 @@ func (a *Answer) figure() plot.Figure {
 // Words says what a schedule is.
 func (a *Answer) Words(policy string) string {
 	words := map[string]string{
-		"now": "now: " + a.Now, "learning": "the learner, from nothing", "certainty": "Whittle of interest, rates estimated",
-		"whittle": "Whittle of interest, rates known", "round-robin": "every source in turn", "miniflux": "Miniflux",
+		"now": "now: " + a.Now, "learning": "the learner, from nothing",
+		"certainty": "Whittle of interest, rates estimated",
+		"whittle":   "Whittle of interest, rates known", "round-robin": "every source in turn", "miniflux": "Miniflux",
 		"commafeed": "CommaFeed", "nutch": "Nutch", "stormcrawler": "StormCrawler",
 	}
 	name, relative := strings.CutSuffix(policy, "-relative")
