@@ -699,7 +699,7 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 		if exit, ok := err.(*exec.ExitError); !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 			t.Fatalf("%v: %s", err, exit.Stderr)
 		}
-		memory = max(memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+		memory = max(memory, int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)>>10)
 		l.Ahead += l.Step
 		lives++
 		times := strings.Fields(string(out))
