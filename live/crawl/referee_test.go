@@ -116,6 +116,12 @@ func newReferee(t testing.TB, perHour float64) *referee {
 	return r
 }
 
+// rest waits for the requests under way, so that what was noted of them can be read.
+func (r *referee) rest() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+}
+
 // breach notes that a rule is broken, if it is.
 func (r *referee) breach(broken bool, rule, format string, args ...any) {
 	if broken {
@@ -486,6 +492,7 @@ type life struct {
 	Full              bool
 	Step              time.Duration // by which its clock is set while it lives
 	disk              vfs.FS        // of the state; nil for that of the machine
+	rest              func()        // waits until the referee notes nothing more; nil without one
 }
 
 // network is how a crawler under test reaches the referee. It sees which connections are
@@ -548,6 +555,9 @@ func newLife(t testing.TB, server *httptest.Server, perHour float64, urls ...str
 		OPML:   filepath.Join(dir, "feeds.opml"), Dir: filepath.Join(dir, "state"),
 		Begin: time.Date(2026, 3, 2, 0, 1, 0, 0, time.UTC), PerHour: perHour,
 	}
+	if r, ok := server.Config.Handler.(*referee); ok {
+		l.rest = r.rest
+	}
 	check(os.WriteFile(l.OPML, []byte(opml(urls...)), 0o644))
 	return l
 }
@@ -599,6 +609,9 @@ func (s *sim) pass(d time.Duration) *sim {
 	for end := s.now.Add(d); s.now.Before(end); s.now = s.now.Truncate(time.Minute).Add(time.Minute) {
 		for s.round() > 0 {
 		}
+	}
+	if s.rest != nil {
+		s.rest()
 	}
 	return s
 }
