@@ -11,30 +11,20 @@ import (
 	"ephemera/learner"
 )
 
-// Outcome is what an agent earned over a run.
-type Outcome struct {
-	Epochs  int     `json:"epochs"`
-	Reward  float64 `json:"reward"`  // interest per epoch
-	Crawls  float64 `json:"crawls"`  // crawls per epoch
-	Cost    float64 `json:"cost"`    // budget units per epoch
-	Over    float64 `json:"over"`    // share of epochs whose crawls cost more than the budget
-	Overrun float64 `json:"overrun"` // mean cost above the budget over all epochs, budget units
-}
-
 // Account adds up what a run earns, epoch by epoch. All figures of runs are of one: of
 // those in the loop here, and of those that somebody else plays.
 type Account struct {
 	terms env.Terms
 
 	// What the run brought so far.
-	sums  Outcome // not yet means
+	sums  result.Outcome // not yet means
 	curve []CurvePoint
 	days  []float64 // interest per epoch of each
 
-	ends  []int   // epochs at which points of the curve end
-	day   float64 // epochs; 0 where they have no dates
-	last  Outcome // the sums at the last point of the curve
-	today float64 // interest of the day that is not over, per epoch of a whole one
+	ends  []int          // epochs at which points of the curve end
+	day   float64        // epochs; 0 where they have no dates
+	last  result.Outcome // the sums at the last point of the curve
+	today float64        // interest of the day that is not over, per epoch of a whole one
 }
 
 // NewAccount opens the account of a run of so many epochs in a world of those terms,
@@ -54,19 +44,19 @@ var ErrNotFinite = errors.New("not a finite number")
 // the learner's own figures after the epoch.
 func (a *Account) Add(crawls []env.Crawled, own func() []learner.Metric) (reward float64, err error) {
 	sum := &a.sums
-	var cost float64
+	of := result.Epoch{Crawls: len(crawls)}
 	for _, c := range crawls {
-		reward += c.Interest
-		cost += a.terms.Costs[c.Source]
+		of.Interest += c.Interest
+		of.Cost += a.terms.Costs[c.Source]
 	}
+	if !env.Fits(of.Cost, a.terms.Budget) {
+		of.Excess = of.Cost - a.terms.Budget
+	}
+	reward = of.Interest
 	epoch := sum.Epochs
 	sum.Epochs++
-	sum.Reward += reward
-	sum.Crawls += float64(len(crawls))
-	sum.Cost += cost
-	if !env.Fits(cost, a.terms.Budget) {
-		sum.Over++
-		sum.Overrun += cost - a.terms.Budget
+	for _, m := range result.Measures {
+		*m.Of(sum) += m.Add(of)
 	}
 	if math.IsNaN(sum.Reward) || math.IsInf(sum.Reward, 0) {
 		return reward, fmt.Errorf("epoch %d: the interest earned so far is %v, %w", epoch, sum.Reward, ErrNotFinite)
@@ -99,13 +89,13 @@ func (a *Account) Add(crawls []env.Crawled, own func() []learner.Metric) (reward
 }
 
 // outcome returns the means.
-func (a *Account) outcome() (Outcome, error) {
+func (a *Account) outcome() (result.Outcome, error) {
 	out := a.sums
 	if out.Epochs == 0 {
-		return Outcome{}, errors.New("the world has no epoch to run")
+		return out, errors.New("the world has no epoch to run")
 	}
-	for _, v := range []*float64{&out.Reward, &out.Crawls, &out.Cost, &out.Over, &out.Overrun} {
-		*v /= float64(out.Epochs)
+	for _, m := range result.Measures {
+		*m.Of(&out) /= float64(out.Epochs)
 	}
 	return out, nil
 }

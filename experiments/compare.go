@@ -28,32 +28,19 @@ func (c Contender) changes() bool {
 	return slices.ContainsFunc(c.Records, func(r *Record) bool { return len(r.Changes) > 0 })
 }
 
-// The figures of policies that are compared.
-const (
-	reward = iota
-	crawls
-	over
-	overrun
-)
-
-// groups returns the runs as those of the contender's rows.
+// groups returns the runs as those of the contender's rows. Their figures are the measures.
 func (c Contender) groups(seeds int) []Group {
 	group := func(name string, learning bool) Group {
-		part := func(r *Record) *Figures {
-			if learning {
-				return &r.Learning
-			}
-			return &r.Learned
+		part := learnedPart
+		if learning {
+			part = learningPart
 		}
-		return Group{Name: name, Records: c.Records, Seeds: seeds, Learning: learning, part: part, Figures: []Figure{
-			reward: {
-				Of:   func(r *Record) float64 { return part(r).Reward },
-				Days: func(r *Record) []float64 { return part(r).Days },
-			},
-			crawls:  {Of: func(r *Record) float64 { return part(r).Crawls }},
-			over:    {Name: OverBudget, Of: func(r *Record) float64 { return part(r).Over }},
-			overrun: {Of: func(r *Record) float64 { return part(r).Overrun }},
-		}}
+		g := Group{Name: name, Records: c.Records, Seeds: seeds, Learning: learning, part: part}
+		for _, m := range result.Measures {
+			g.Figures = append(g.Figures, figureOf(m, m.Column, "", part))
+		}
+		g.Figures[reward].Name = "" // by which policies are compared, as a matter of course
+		return g
 	}
 	switch {
 	case !c.Learns && c.changes():
@@ -65,6 +52,9 @@ func (c Contender) groups(seeds int) []Group {
 	}
 	return []Group{group(c.Name+"learning", true), group(c.Name+"learned", false)}
 }
+
+// reward is the place of what is earned among the measures.
+var reward = slices.IndexFunc(result.Measures, func(m result.Measure) bool { return m.Name == "reward" })
 
 // Compare summarizes a comparison of contenders under so many seeds from the first
 // on: the mean of every row over all runs with its interval and its difference to
@@ -139,9 +129,12 @@ func (g *Group) report(r *Row, bounds []float64) result.Row {
 		return result.Ptr(stats.Mean(result.Shares(num, den)))
 	}
 	out := result.Row{
-		Policy: g.Name, Epochs: g.part(g.Records[0]).Epochs, Reward: m[reward].Value, Same: m[reward].Same,
-		Crawls: m[crawls].Value, Over: m[over].Value, Overrun: m[overrun].Value,
+		Policy: g.Name, Same: m[reward].Same,
 		OfBound: mean(earned, bounds), Regret: result.Ptr(stats.Mean(bounds) - m[reward].Value),
+	}
+	out.Epochs = g.part(g.Records[0]).Epochs
+	for j, x := range result.Measures {
+		*x.Of(&out.Outcome) = m[j].Value
 	}
 	if !out.Same {
 		out.Lo, out.Hi = result.Ptr(m[reward].Lo), result.Ptr(m[reward].Hi)
@@ -189,18 +182,19 @@ func Parts(contenders []Contender) (all []Part) {
 
 // RunsTable has a row for each part of each run.
 func RunsTable(contenders []Contender) *result.Table {
-	return result.List(Parts(contenders), []result.Field[Part]{
+	fields := []result.Field[Part]{
 		{Name: "policy", Of: func(p Part) any { return p.Policy }},
 		{Name: "instance", Of: func(p Part) any { return p.Instance }},
 		{Name: "seed", Of: func(p Part) any { return p.Seed }},
 		{Name: "epochs", Of: func(p Part) any { return p.Epochs }},
-		{Name: "reward", Of: func(p Part) any { return p.Reward }},
-		{Name: "crawls", Of: func(p Part) any { return p.Crawls }},
-		{Name: "cost", Of: func(p Part) any { return p.Cost }},
-		{Name: "over_budget", Of: func(p Part) any { return p.Over }},
-		{Name: "overrun", Of: func(p Part) any { return p.Overrun }},
+	}
+	for _, m := range result.Measures {
+		of := func(p Part) any { return *m.Of(&p.Outcome) }
+		fields = append(fields, result.Field[Part]{Name: m.Column, Of: of})
+	}
+	return result.List(Parts(contenders), append(fields, []result.Field[Part]{
 		{Name: "whittle", Of: func(p Part) any { return p.Whittle }},
 		{Name: "of_whittle", Of: func(p Part) any { return p.OfWhittle }},
 		{Name: "of_bound", Of: func(p Part) any { return p.OfBound }},
-	})
+	}...))
 }

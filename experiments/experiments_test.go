@@ -14,6 +14,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/experiments/result"
 	"ephemera/learner"
 	"ephemera/learner/forecast"
 )
@@ -220,7 +221,7 @@ func TestPolicySettings(t *testing.T) {
 		in.Sources[i].Rate *= .05 // so that some crawls find nothing
 	}
 	scene := PoissonScene(in, env.MarksPerItem)
-	earn := func(e *Entry, settings any) Outcome {
+	earn := func(e *Entry, settings any) result.Outcome {
 		out, err := scene.Play(context.Background(),
 			Play{Entry: e, Settings: settings, Level: env.LevelOnline, Seed: 2, Epochs: 600})
 		if err != nil {

@@ -1,8 +1,12 @@
 package experiments
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
+
+	"ephemera/experiments/result"
 )
 
 // Of a regret of n^0.6 the fit finds the exponent, and the total is that of the
@@ -28,5 +32,34 @@ func TestRegret(t *testing.T) {
 	r.Bound = nil
 	if !math.IsNaN(r.Regret()) || !math.IsNaN(r.RegretExponent()) {
 		t.Error("a regret without a bound")
+	}
+}
+
+// Runs have each measure in their lists, and sweeps where it has a name for them, of the part
+// that it names.
+func TestMeasuresOfRuns(t *testing.T) {
+	r := &Record{}
+	for k, m := range result.Measures {
+		*m.Of(&r.Learning.Outcome), *m.Of(&r.Learned.Outcome) = float64(k+1), float64(k+101)
+	}
+	runs := RunsTable([]Contender{{Name: "one", Records: []*Record{r}}})
+	for k, m := range result.Measures {
+		if at := slices.Index(runs.Header, m.Column); at < 0 || runs.Rows[0][at] != fmt.Sprint(k+101) {
+			t.Errorf("runs %q under %q; want %s to be %d", runs.Rows[0], runs.Header, m.Column, k+101)
+		}
+		for name, want := range map[string]float64{m.Learning: float64(k + 1), m.Learned: float64(k + 101)} {
+			if name == "" {
+				continue
+			}
+			at := slices.IndexFunc(FiguresOfRuns, func(f Figure) bool { return f.Name == name })
+			if at < 0 || FiguresOfRuns[at].Of(r) != want || FiguresOfRuns[at].Less != m.Less {
+				t.Errorf("sweeps do not have %s, %v", name, want)
+			}
+		}
+	}
+	for _, f := range FiguresOfRuns {
+		if f.Of == nil || f.Words == "" {
+			t.Errorf("%s is no figure of a measure, and has none of its own", f.Name)
+		}
 	}
 }

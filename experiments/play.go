@@ -159,10 +159,10 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // Loop is the loop of every experiment: the agent selects, the world steps, the
 // agent observes them. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
-func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (Outcome, error) {
+func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (result.Outcome, error) {
 	p := &playing{world: w, agent: a, Account: &Account{terms: w.Terms()}}
 	if err := p.playEpochs(context.Background(), epochs, watch); err != nil {
-		return Outcome{}, err
+		return result.Outcome{}, err
 	}
 	return p.outcome()
 }

@@ -3,6 +3,7 @@ package experiments
 import (
 	"math"
 	"path/filepath"
+	"slices"
 
 	"ephemera/experiments/result"
 	"ephemera/internal/files"
@@ -33,7 +34,7 @@ type Record struct {
 
 // Figures are what one part of a run earned.
 type Figures struct {
-	Outcome
+	result.Outcome
 	Whittle   float64   `json:"whittle"`              // what exact Whittle earns in the same epochs, interest per epoch
 	OfWhittle *float64  `json:"of_whittle,omitempty"` // the reward over that
 	OfBound   *float64  `json:"of_bound,omitempty"`   // the reward over the bound
@@ -98,11 +99,9 @@ type Figure struct {
 	Days func(r *Record) []float64 `json:"-"` // the figure of each whole day, of a reward
 }
 
-// OverBudget names the figure that is above 0 where crawls break the budget.
-const OverBudget = "over_budget"
-
-// FiguresOfRuns are the figures of a run.
-var FiguresOfRuns = []Figure{
+// FiguresOfRuns are the figures of a run, in the order of sweeps. Those with a name alone are
+// of the measures; measures that are not named here stand behind the others.
+var FiguresOfRuns = withMeasures([]Figure{
 	{
 		Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned",
 		Of: func(r *Record) float64 { return result.OrNaN(r.Learned.OfWhittle) },
@@ -111,32 +110,15 @@ var FiguresOfRuns = []Figure{
 		Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning",
 		Of: func(r *Record) float64 { return result.OrNaN(r.Learning.OfWhittle) },
 	},
-	{
-		Name: "learning_crawls", Words: "crawls per epoch, while learning",
-		Of: func(r *Record) float64 { return r.Learning.Crawls },
-	},
-	{
-		Name: "learned_crawls", Words: "crawls per epoch, as learned",
-		Of: func(r *Record) float64 { return r.Learned.Crawls },
-	},
-	{
-		Name: "learning_reward", Words: "interest per epoch, while learning",
-		Of:   func(r *Record) float64 { return r.Learning.Reward },
-		Days: func(r *Record) []float64 { return r.Learning.Days },
-	},
-	{
-		Name: "learned_reward", Words: "interest per epoch, as learned",
-		Of:   func(r *Record) float64 { return r.Learned.Reward },
-		Days: func(r *Record) []float64 { return r.Learned.Days },
-	},
+	{Name: "learning_crawls"},
+	{Name: "learned_crawls"},
+	{Name: "learning_reward"},
+	{Name: "learned_reward"},
 	{
 		Name: "whittle_reward", Words: "interest per epoch, exact Whittle",
 		Of: func(r *Record) float64 { return r.Learned.Whittle },
 	},
-	{
-		Name: OverBudget, Words: "share of epochs over the budget, while learning", Less: true,
-		Of: func(r *Record) float64 { return r.Learning.Over },
-	},
+	{Name: result.OverBudget},
 	{
 		Name: "fallbacks", Words: "times that an incremental inverse was not trusted", Less: true,
 		Of: func(r *Record) float64 { return float64(r.Fallbacks) },
@@ -144,6 +126,41 @@ var FiguresOfRuns = []Figure{
 	{Name: "regret", Words: "interest lost against the bound, while learning", Less: true, Of: (*Record).Regret},
 	{Name: "regret_exponent", Words: "power by which the regret grows", Less: true, Of: (*Record).RegretExponent},
 	{Name: "recovery", Words: "epochs from a change until 95 % of Whittle again", Less: true, Of: (*Record).Recovery},
+})
+
+// withMeasures completes figures of runs by the table of measures.
+func withMeasures(all []Figure) []Figure {
+	put := func(f Figure) {
+		k := slices.IndexFunc(all, func(x Figure) bool { return x.Name == f.Name })
+		switch {
+		case f.Name == "":
+		case k < 0:
+			all = append(all, f)
+		default:
+			all[k] = f
+		}
+	}
+	for _, m := range result.Measures {
+		put(figureOf(m, m.Learning, ", while learning", learningPart))
+		put(figureOf(m, m.Learned, ", as learned", learnedPart))
+	}
+	return all
+}
+
+// The parts of a run.
+func learningPart(r *Record) *Figures { return &r.Learning }
+func learnedPart(r *Record) *Figures  { return &r.Learned }
+
+// figureOf returns a measure as a figure of a part of runs.
+func figureOf(m result.Measure, name, when string, part func(r *Record) *Figures) Figure {
+	f := Figure{
+		Name: name, Words: m.Words + when, Less: m.Less,
+		Of: func(r *Record) float64 { return *m.Of(&part(r).Outcome) },
+	}
+	if m.Name == "reward" {
+		f.Days = func(r *Record) []float64 { return part(r).Days }
+	}
+	return f
 }
 
 // Regret returns what the bound is above the reward while learning, over all

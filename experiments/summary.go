@@ -56,7 +56,7 @@ func Summarize(groups []Group, metric int) (s Summary) {
 		for j, f := range g.Figures {
 			x, _ := g.pair(&g, j)
 			row.Mean = append(row.Mean, x.mean())
-			row.Over = row.Over || f.Name == OverBudget && row.Mean[j].Value > 0
+			row.Over = row.Over || f.Name == result.OverBudget && row.Mean[j].Value > 0
 		}
 		if g.Than != nil {
 			x, y := g.pair(g.Than, metric)

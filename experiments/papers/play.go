@@ -15,6 +15,7 @@ import (
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
+	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
 )
 
@@ -104,7 +105,7 @@ func (x *record) measure(ctx context.Context, all []reading, tapes map[string]ta
 
 // trajectory is what playing a reading brought.
 type trajectory struct {
-	experiments.Outcome
+	result.Outcome
 	crawled []float64 // of every epoch, 1 where the source of the reading was crawled, if it has one
 }
 

@@ -13,6 +13,8 @@ package replay
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -117,8 +119,21 @@ func (a *Answer) decide() {
 // an interval over weeks, which is missing under five of them.
 type schedule struct {
 	result.Row
-	OfNow *float64 `json:"of_now"`
+	OfNow *float64
 	measures
+}
+
+// MarshalJSON implements json.Marshaler: the figures of the row, and then those of the schedule.
+func (s schedule) MarshalJSON() ([]byte, error) {
+	row, err := json.Marshal(s.Row)
+	own, wrong := json.Marshal(struct {
+		OfNow *float64 `json:"of_now"`
+		measures
+	}{s.OfNow, s.measures})
+	if err := errors.Join(err, wrong); err != nil {
+		return nil, err
+	}
+	return slices.Concat(row[:len(row)-1], []byte(","), own[1:]), nil
 }
 
 // part is what the learner earns with a share of the crawls, over what is
@@ -448,7 +463,7 @@ func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 	interval := stats.EstimateRatio(m.days, epochs, block)
 	epoch := w.length / 3600 // hours
 	return schedule{measures: m, Row: result.Row{
-		Policy: policy, Reward: m.Interest * epoch, Crawls: m.crawls * epoch,
+		Policy: policy, Outcome: result.Outcome{Reward: m.Interest * epoch, Crawls: m.crawls * epoch},
 		Lo: result.Ptr(interval.Lo), Hi: result.Ptr(interval.Hi),
 	}}
 }

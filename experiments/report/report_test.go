@@ -18,6 +18,7 @@ import (
 	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/plot"
+	"ephemera/experiments/result"
 	"ephemera/experiments/sweep"
 	"ephemera/internal/files"
 )
@@ -32,7 +33,7 @@ func toy(r experiments.Run) (*experiments.Record, error) {
 	gamma, _ := r.Learner["gamma"].(float64)
 	level := 10*kappa + gamma + stream.New(r.Seed, stream.Test).Float64()
 	rec := &experiments.Record{Run: r}
-	rec.Learning.Outcome = experiments.Outcome{Reward: level, Crawls: 1 / kappa}
+	rec.Learning.Outcome = result.Outcome{Reward: level, Crawls: 1 / kappa}
 	rec.Learned = rec.Learning
 	if r.Algorithm() == "salmut" {
 		return rec, nil

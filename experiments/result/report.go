@@ -1,8 +1,12 @@
 package result
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 )
@@ -33,33 +37,103 @@ type Report struct {
 	More  *Table   `json:"-"`
 }
 
-// Row is one policy's figures.
+// Row is one policy's figures. Those of its outcome are means over the runs.
 type Row struct {
-	Policy    string   `json:"policy"`
-	Epochs    int      `json:"epochs"`     // over which it was measured
-	Reward    float64  `json:"reward"`     // interest per epoch
-	Lo        *float64 `json:"lo"`         // 95 % interval, over seeds, instances or weeks; nil where there are too few
-	Hi        *float64 `json:"hi"`         //
-	Crawls    float64  `json:"crawls"`     // per epoch
-	OfWhittle *float64 `json:"of_whittle"` // ratio
+	Policy string
+	Outcome
+	Lo, Hi    *float64 // 95 % interval of the reward, over seeds, instances or weeks; nil where there are too few
+	OfWhittle *float64 // ratio
 	// 95 % interval of OfWhittle; nil where there is none.
-	OfWhittleLo *float64 `json:"of_whittle_lo"`
-	OfWhittleHi *float64 `json:"of_whittle_hi"`
-	OfBound     *float64 `json:"of_bound"`    // ratio; nil where no bound is known
-	Over        float64  `json:"over_budget"` // share of epochs whose crawls cost more than the budget
-	Overrun     float64  `json:"overrun"`     // mean cost above the budget over all epochs, budget units
+	OfWhittleLo, OfWhittleHi *float64
+	OfBound                  *float64 // ratio; nil where no bound is known
 
 	// A comparison over seeds, instances or days fills these.
-	Diff   *float64 `json:"diff"` // reward less Whittle's under the same seeds
-	DiffLo *float64 `json:"diff_lo"`
-	DiffHi *float64 `json:"diff_hi"`
-	Worst  *float64 `json:"worst"` // least of_whittle of any run
+	Diff           *float64 // reward less Whittle's under the same seeds
+	DiffLo, DiffHi *float64
+	Worst          *float64 // least OfWhittle of any run
 
 	// Regret is the bound less the reward, interest per epoch; nil where no bound is
 	// known.
-	Regret *float64 `json:"-"`
+	Regret *float64
 	// Same says that all runs earned the same, so that there is no interval.
-	Same bool `json:"-"`
+	Same bool
+}
+
+// column is a column of rows as programs read them.
+type column struct {
+	name string
+	in   func(r *Row) any // where a row has it; nil for that of a measure of the name
+	late bool             // it came later, and stands behind the others in CSV
+}
+
+// columns are those of rows, in the order of JSON. Measures that are not named here stand
+// behind them.
+var columns = withMeasures([]column{
+	{name: "policy", in: func(r *Row) any { return &r.Policy }},
+	{name: "epochs", in: func(r *Row) any { return &r.Epochs }, late: true},
+	{name: "reward"},
+	{name: "lo", in: func(r *Row) any { return &r.Lo }},
+	{name: "hi", in: func(r *Row) any { return &r.Hi }},
+	{name: "crawls"},
+	{name: "of_whittle", in: func(r *Row) any { return &r.OfWhittle }},
+	{name: "of_whittle_lo", in: func(r *Row) any { return &r.OfWhittleLo }, late: true},
+	{name: "of_whittle_hi", in: func(r *Row) any { return &r.OfWhittleHi }, late: true},
+	{name: "of_bound", in: func(r *Row) any { return &r.OfBound }},
+	{name: OverBudget},
+	{name: "overrun"},
+	{name: "diff", in: func(r *Row) any { return &r.Diff }},
+	{name: "diff_lo", in: func(r *Row) any { return &r.DiffLo }},
+	{name: "diff_hi", in: func(r *Row) any { return &r.DiffHi }},
+	{name: "worst", in: func(r *Row) any { return &r.Worst }},
+})
+
+// withMeasures completes columns by the table of measures.
+func withMeasures(all []column) []column {
+	in := func(m Measure) func(r *Row) any { return func(r *Row) any { return m.Of(&r.Outcome) } }
+	for k := range all {
+		if all[k].in == nil {
+			all[k].in = in(*measure(all[k].name))
+		}
+	}
+	for _, m := range Measures {
+		if m.Head != "" && !slices.ContainsFunc(all, func(c column) bool { return c.name == m.Column }) {
+			all = append(all, column{m.Column, in(m), true})
+		}
+	}
+	return all
+}
+
+// MarshalJSON implements json.Marshaler: an object of the columns.
+func (r Row) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // who prints it may
+	for k, c := range columns {
+		b.WriteByte("{,"[min(k, 1)])
+		err := e.Encode(c.name)
+		b.WriteByte(':')
+		if err := errors.Join(err, e.Encode(c.in(&r))); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It leaves columns as they are that are missing.
+func (r *Row) UnmarshalJSON(text []byte) error {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	for _, c := range columns {
+		if v, ok := values[c.name]; ok {
+			if err := json.Unmarshal(v, c.in(r)); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // Ptr returns a pointer to v, or nil if v is not a finite number.
@@ -126,7 +200,7 @@ func (r *Report) Document() Document {
 
 // rows is the table of CSV.
 func (r *Report) rows() *Table {
-	return List(r.Results, []Field[Row]{
+	fields := []Field[Row]{
 		{"instance", func(Row) any { return r.Instance }},
 		{"algorithm", func(Row) any { return r.Algorithm }},
 		{"knowledge", func(Row) any { return r.Knowledge }},
@@ -134,31 +208,28 @@ func (r *Report) rows() *Table {
 		{"steps", func(Row) any { return r.Steps }},
 		{"seeds", func(Row) any { return r.Seeds }},
 		{"seed", func(Row) any { return r.Seed }},
-		{"policy", func(x Row) any { return x.Policy }},
-		{"reward", func(x Row) any { return x.Reward }},
-		{"lo", func(x Row) any { return x.Lo }},
-		{"hi", func(x Row) any { return x.Hi }},
-		{"crawls", func(x Row) any { return x.Crawls }},
-		{"of_whittle", func(x Row) any { return x.OfWhittle }},
-		{"of_bound", func(x Row) any { return x.OfBound }},
-		{"over_budget", func(x Row) any { return x.Over }},
-		{"overrun", func(x Row) any { return x.Overrun }},
-		{"diff", func(x Row) any { return x.Diff }},
-		{"diff_lo", func(x Row) any { return x.DiffLo }},
-		{"diff_hi", func(x Row) any { return x.DiffHi }},
-		{"worst", func(x Row) any { return x.Worst }},
-		{"epochs", func(x Row) any { return x.Epochs }},
-		{"of_whittle_lo", func(x Row) any { return x.OfWhittleLo }},
-		{"of_whittle_hi", func(x Row) any { return x.OfWhittleHi }},
-	})
+	}
+	for _, late := range []bool{false, true} {
+		for _, c := range columns {
+			if c.late == late {
+				of := func(x Row) any { return reflect.ValueOf(c.in(&x)).Elem().Interface() }
+				fields = append(fields, Field[Row]{c.name, of})
+			}
+		}
+	}
+	return List(r.Results, fields)
 }
 
 // Table is the table that people read. Columns that no row fills are left out, and what
-// exceeds the budget is marked.
+// exceeds the budget is marked. Measures that are not named here stand behind the others,
+// where they are not 0 in all rows.
 func (r *Report) Table() *Table {
+	of := func(m *Measure) Column[Row] {
+		return Column[Row]{m.Head, func(r Row) string { return m.Cell(*m.Of(&r.Outcome)) }}
+	}
 	columns := []Column[Row]{
 		{"policy", func(r Row) string { return Marked(r.Policy, r.Over > 0) }},
-		{"reward", func(r Row) string { return Figure(r.Reward) }},
+		of(measure("reward")),
 		{"95 % interval", func(r Row) string {
 			if r.Same {
 				return "all runs the same"
@@ -167,7 +238,7 @@ func (r *Report) Table() *Table {
 		}},
 		{"less Whittle", func(r Row) string { return Optional(r.Diff, Figure) }},
 		{"its interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }},
-		{"crawls/epoch", func(r Row) string { return fmt.Sprintf("%.3f", r.Crawls) }},
+		of(measure("crawls")),
 		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percentOf) }},
 		{"share's interval", func(r Row) string {
 			if r.OfWhittleLo == nil || r.OfWhittleHi == nil {
@@ -179,10 +250,13 @@ func (r *Report) Table() *Table {
 		{"% of bound", func(r Row) string { return Optional(r.OfBound, percentOf) }},
 		{"regret", func(r Row) string { return Optional(r.Regret, Figure) }},
 	}
-	if slices.ContainsFunc(r.Results, func(r Row) bool { return r.Over > 0 }) {
-		columns = append(columns,
-			Column[Row]{"% over budget", func(r Row) string { return fmt.Sprintf("%.2f", 100*r.Over) }},
-			Column[Row]{"mean overrun", func(r Row) string { return fmt.Sprintf("%.3f", r.Overrun) }})
+	for k := range Measures {
+		m := &Measures[k]
+		named := slices.ContainsFunc(columns, func(c Column[Row]) bool { return c.Head == m.Head })
+		there := slices.ContainsFunc(r.Results, func(r Row) bool { return *m.Of(&r.Outcome) != 0 })
+		if m.Head != "" && !named && there {
+			columns = append(columns, of(m))
+		}
 	}
 	return Tabulate(r.Results, columns)
 }

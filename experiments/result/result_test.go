@@ -2,8 +2,11 @@ package result
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,11 +17,12 @@ func sample() *Report {
 		Bound: Ptr(200),
 		Results: []Row{
 			{
-				Policy: "learned", Reward: 90, Lo: Ptr(80), Hi: Ptr(95), Crawls: 1.25, Over: .25, Overrun: .5,
+				Policy: "learned", Outcome: Outcome{Reward: 90, Crawls: 1.25, Over: .25, Overrun: .5},
+				Lo: Ptr(80), Hi: Ptr(95),
 				OfWhittle: Ptr(.5), OfWhittleLo: Ptr(.45), OfWhittleHi: Ptr(.55), OfBound: Ptr(.45),
 				Diff: Ptr(-90), DiffLo: Ptr(-91), DiffHi: Ptr(-89), Worst: Ptr(.4),
 			},
-			{Policy: "whittle", Reward: 180, Crawls: 1, OfWhittle: Ptr(1), OfBound: Ptr(.9)},
+			{Policy: "whittle", Outcome: Outcome{Reward: 180, Crawls: 1}, OfWhittle: Ptr(1), OfBound: Ptr(.9)},
 		},
 		Notes: []string{"A <sentence>."},
 	}
@@ -102,5 +106,53 @@ func TestPlain(t *testing.T) {
 			!strings.Contains(got, `in\x1b]0;`) {
 			t.Errorf("%s: %q", f, got)
 		}
+	}
+}
+
+// Each measure has a place of its own in what is kept and printed: its name in outcomes,
+// its column in rows, in JSON and CSV, and its heading for people; what is read back is the
+// same.
+func TestMeasures(t *testing.T) {
+	row := Row{Policy: "a < b & c"}
+	names := []string{"epochs"}
+	for k, m := range Measures {
+		*m.Of(&row.Outcome) = float64(k + 1)
+		names = append(names, m.Name)
+	}
+	kept, err := json.Marshal(row.Outcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, pair := range strings.Split(strings.Trim(string(kept), "{}"), ",") {
+		if want := fmt.Sprintf("%q:%d", names[k], k); pair != want {
+			t.Errorf("an outcome has %s; want %s", pair, want)
+		}
+	}
+	r := &Report{Results: []Row{row}}
+	var back struct{ Results []Row }
+	if err := json.Unmarshal([]byte(print(t, r, JSON)), &back); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(print(t, r, CSV), "\n")
+	head, cells := strings.Split(lines[0], ","), strings.Split(lines[1], ",")
+	for k, m := range Measures {
+		if m.Head == "" {
+			continue // of single runs
+		}
+		if got := *m.Of(&back.Results[0].Outcome); got != float64(k+1) {
+			t.Errorf("JSON reads %s back as %v; want %d", m.Column, got, k+1)
+		}
+		if at := slices.Index(head, m.Column); at < 0 || cells[at] != fmt.Sprint(k+1) {
+			t.Errorf("CSV has %q under %q; want %s to be %d", cells, head, m.Column, k+1)
+		}
+		text := strings.Split(print(t, r, Markdown), "\n")
+		heads := strings.Split(text[0], "|")
+		at := slices.IndexFunc(heads, func(head string) bool { return strings.TrimSpace(head) == m.Head })
+		if at < 0 || strings.TrimSpace(strings.Split(text[2], "|")[at]) != m.Cell(float64(k+1)) {
+			t.Errorf("Markdown does not have %s as %s:\n%s", m.Head, m.Cell(float64(k+1)), strings.Join(text, "\n"))
+		}
+	}
+	if got := back.Results[0].Policy; got != row.Policy {
+		t.Errorf("the policy is read back as %q; want %q", got, row.Policy)
 	}
 }

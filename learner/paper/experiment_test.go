@@ -9,12 +9,13 @@ import (
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/experiments"
+	"ephemera/experiments/result"
 	"ephemera/learner/paper"
 )
 
 func runPaper(
 	t testing.TB, in env.Instance, set paper.Settings, seed uint64, steps int,
-) (experiments.Outcome, *paper.Learner) {
+) (result.Outcome, *paper.Learner) {
 	t.Helper()
 	p, err := paper.New(in, set, stream.New(seed, stream.Policy))
 	if err != nil {

@@ -31,7 +31,7 @@ func (f functions) functions() functions { return f }
 var lasting = functions{
 	"worlds": openWorlds, "runs": openRuns, "crawler": newCrawler, "load": loadCrawler,
 	"feeds": newFeeds, "load feeds": loadFeeds, "relax": relax, "instance": instance, "curve": curve,
-	"compare": compare, "catalogue": catalogue, "means": means,
+	"compare": compare, "catalogue": catalogue, "means": means, "measures": measures,
 }
 
 // Functions have handles, numbers from 1 on that are never used twice.

@@ -136,3 +136,12 @@ func catalogue() (all []map[string]any) {
 	}
 	return all
 }
+
+// measures returns the figures that are added up over a run: their names in records, and
+// what they are.
+func measures() (all []map[string]string) {
+	for _, m := range result.Measures {
+		all = append(all, map[string]string{"name": m.Name, "words": m.Words})
+	}
+	return all
+}

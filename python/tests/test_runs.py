@@ -70,6 +70,21 @@ def test_ways_to_choose():
     assert ephemera.run(lambda v: [], steps=10).outcome.reward == 0
 
 
+def test_outcome_has_all_figures():
+    """Each figure that the Go code adds up has its words, and is an attribute."""
+    run = ephemera.run("whittle", steps=200, budget=2)
+    figures = ephemera.figures()
+    assert list(figures)[:2] == ["reward", "crawls"] and all(figures.values())
+    assert list(vars(run.outcome)) == ["epochs", *figures]
+    kept = ephemera.compare(["whittle"], steps=200, budget=2, seeds=1, seed=1).runs[0]
+    assert vars(run.outcome) == {k: kept[k] for k in ("epochs", *figures)} and run.outcome.cost == kept["cost"] > 1
+    again, shorter = (ephemera.run("whittle", steps=n, budget=2).outcome for n in (200, 9))
+    assert run.outcome == again != shorter
+    assert repr(run.outcome).startswith("Outcome(epochs=200, reward=")
+    with pytest.raises(AttributeError, match="cannot be set"):
+        run.outcome.reward = 1.0
+
+
 def test_learner_by_name():
     run = ephemera.run((LEARNER, {"kappa": np.float32(2)}), steps=2000, evaluation=500, **ONLINE)
     assert run.learned.epochs == 500 and run.outcome.epochs == 2000
@@ -166,7 +181,8 @@ def test_what_an_agent_is_given():
     assert [b["seed"] for b in begun] == [1, 2] and [b["costs"] for b in begun] == [
         list(ephemera.CrawlEnv(f"mixed:6:{seed}").costs) for seed in (1, 2)
     ]
-    assert begun[0].keys() == {"names", "costs", "budget", "start", "length", "epochs", "seed", "knowledge"}
+    terms = {"names", "costs", "budget", "start", "length", "objective"}
+    assert begun[0].keys() == terms | {"epochs", "seed", "knowledge"}
     assert begun[0]["epochs"] == 50 and begun[0]["knowledge"] == "online"
 
 

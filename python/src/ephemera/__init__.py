@@ -21,7 +21,7 @@ from .references import (
     threshold,
 )
 from .results import Results, load
-from .runs import Agent, Comparison, Outcome, Run, compare, gym_policy, run, whittle
+from .runs import Agent, Comparison, Outcome, Run, compare, figures, gym_policy, run, whittle
 from .tasks import TASKS, TRACKS, register, task
 from .world import TEST_SEEDS
 
@@ -57,6 +57,7 @@ __all__ = [
     "catalogue",
     "compare",
     "curves",
+    "figures",
     "gym_policy",
     "index",
     "index_at_age",

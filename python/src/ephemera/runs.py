@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
 import inspect
 import itertools
@@ -13,6 +14,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_checkable
 
 import numpy as np
@@ -167,21 +169,41 @@ class _Scene:
         return [r for r, _ in found], found[0][1]
 
 
-@dataclass(frozen=True)
 class Outcome:
-    """What was earned over a run."""
+    """What was earned over a run: ``epochs``, and each of :func:`figures` under its name."""
 
     epochs: int
-    reward: float
-    """Interest per epoch."""
-    crawls: float
-    """Per epoch."""
-    cost: float
-    """Budget units per epoch."""
-    over: float
-    """Share of the epochs whose crawls cost more than the budget."""
-    overrun: float
-    """Mean cost above the budget over all epochs, budget units."""
+
+    def __init__(self, kept: Mapping[str, Any]) -> None:
+        """Take the figures from a part of a record."""
+        vars(self).update({k: kept[k] for k in ("epochs", *figures())})
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> float:
+            """Return a figure."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse: what was earned stays."""
+        raise AttributeError(f"{name} cannot be set")
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all figures are the same."""
+        return isinstance(other, Outcome) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        """Return a number that is the same for the same figures."""
+        return hash(tuple(vars(self).items()))
+
+    def __repr__(self) -> str:
+        """Return the figures in the order of records."""
+        return f"Outcome({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+@functools.cache
+def figures() -> Mapping[str, str]:
+    """Return the figures of an :class:`Outcome`: by its name what each is, with the unit."""
+    return MappingProxyType({m["name"]: m["words"] for m in _library.ask(0, "measures")})
 
 
 @dataclass(frozen=True)
@@ -195,10 +217,6 @@ class Run:
     curve: NDArray[np.float64]
     """(rows, 3): epoch at the end of the row, mean reward and mean crawls per epoch in it; eight rows in
     each factor of ten."""
-
-
-def _outcome(figures: Mapping[str, Any]) -> Outcome:
-    return Outcome(*(figures[k] for k in ("epochs", "reward", "crawls", "cost", "over", "overrun")))
 
 
 def run(
@@ -225,7 +243,7 @@ def run(
     scene = _Scene(instance, steps, seed, 1, operator.index(evaluation or 0), world)
     (((record,), learns),) = scene.records([player(None, policy)])
     curve = np.array([(c["epoch"], c["reward"], c["crawls"]) for c in record["curve"]], np.float64).reshape(-1, 3)
-    return Run(_outcome(record["learning"]), _outcome(record["learned"]) if learns else None, curve)
+    return Run(Outcome(record["learning"]), Outcome(record["learned"]) if learns else None, curve)
 
 
 @dataclass(frozen=True)
