@@ -100,11 +100,10 @@ func (a *Account) outcome() (result.Outcome, error) {
 	return out, nil
 }
 
-// figures returns what the run earned, with its share of the bound, nil for none.
-func (a *Account) figures(bound *float64) (f Figures, err error) {
-	if f.Outcome, err = a.outcome(); bound != nil {
-		f.OfBound = result.Ptr(result.Share(f.Reward, *bound))
-	}
+// figures returns what the run earned, with its share of the bound, if there is one.
+func (a *Account) figures(bound result.Ratio) (f Figures, err error) {
+	f.Outcome, err = a.outcome()
+	f.OfBound = result.RatioOf(result.Share(f.Reward, bound.Value()))
 	f.Days = a.days
 	return f, err
 }

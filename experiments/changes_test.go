@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ephemera/env"
+	"ephemera/experiments/result"
 )
 
 // playWhittle plays an entry of exact Whittle in a scene.
@@ -74,7 +75,7 @@ func TestRunWithLawAndBelief(t *testing.T) {
 	own, err := perform(map[string]any{
 		AlgorithmKey: "whittle", "instance.name": "lognormal:20", "instance.law": "power",
 	})
-	if err != nil || own.Instance != "lognormal/20/1/power" || *own.Learned.OfWhittle != 1 {
+	if err != nil || own.Instance != "lognormal/20/1/power" || own.Learned.OfWhittle.Value() != 1 {
 		t.Fatalf("record %+v, error %v", own, err)
 	}
 	wrong, err := perform(map[string]any{
@@ -83,7 +84,7 @@ func TestRunWithLawAndBelief(t *testing.T) {
 		"instance.law":     "power",
 		"instance.believe": "lognormal:20:2",
 	})
-	if err != nil || *wrong.Learned.OfWhittle > .9 || wrong.Learned.Whittle != own.Learned.Reward {
+	if err != nil || wrong.Learned.OfWhittle.Value() > .9 || wrong.Learned.Whittle != own.Learned.Reward {
 		t.Errorf("who believes in another instance earns %+v, error %v", wrong, err)
 	}
 	path := filepath.Join(t.TempDir(), "few.toml")
@@ -112,16 +113,15 @@ func TestRecovery(t *testing.T) {
 			t.Errorf("points end at %v; want one at %d", ends, want)
 		}
 	}
-	share := func(v float64) *float64 { return &v }
 	r := &Record{Changes: []int{400, 700}}
 	r.Learning.Epochs = 1000
 	if got := r.Recovery(); got != 300 { // never
 		t.Errorf("recovery is %v; want 300", got)
 	}
 	r.Curve = []CurvePoint{
-		{Epoch: 400, OfWhittle: share(.99)}, {Epoch: 410, OfWhittle: share(.5)},
-		{Epoch: 450, OfWhittle: share(.96)}, {Epoch: 500, OfWhittle: share(.94)},
-		{Epoch: 700, OfWhittle: share(1)}, {Epoch: 710, OfWhittle: share(.96)},
+		{Epoch: 400, OfWhittle: result.RatioOf(.99)}, {Epoch: 410, OfWhittle: result.RatioOf(.5)},
+		{Epoch: 450, OfWhittle: result.RatioOf(.96)}, {Epoch: 500, OfWhittle: result.RatioOf(.94)},
+		{Epoch: 700, OfWhittle: result.RatioOf(1)}, {Epoch: 710, OfWhittle: result.RatioOf(.96)},
 	}
 	if got := r.Recovery(); got != 30 {
 		t.Errorf("recovery is %v; want (50 + 10)/2", got)

@@ -85,9 +85,9 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	}
 	var bounds []float64
 	for _, r := range records {
-		bounds = append(bounds, result.OrNaN(r.Bound))
+		bounds = append(bounds, r.Bound.Value())
 	}
-	rep.Bound = result.Ptr(stats.Mean(bounds))
+	rep.Bound = result.RatioOf(stats.Mean(bounds))
 	if i := slices.IndexFunc(groups, func(g Group) bool { return g.Name == "whittle" }); i >= 0 {
 		whittle := groups[i]
 		for k := range groups {
@@ -125,30 +125,30 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 // after it.
 func (g *Group) report(r *Row, bounds []float64) result.Row {
 	m, earned := r.Mean, g.Values(reward)
-	mean := func(num, den []float64) *float64 {
-		return result.Ptr(stats.Mean(result.Shares(num, den)))
+	mean := func(num, den []float64) result.Ratio {
+		return result.RatioOf(stats.Mean(result.Shares(num, den)))
 	}
 	out := result.Row{
 		Policy: g.Name, Same: m[reward].Same,
-		OfBound: mean(earned, bounds), Regret: result.Ptr(stats.Mean(bounds) - m[reward].Value),
+		OfBound: mean(earned, bounds), Regret: result.RatioOf(stats.Mean(bounds) - m[reward].Value),
 	}
 	out.Epochs = g.part(g.Records[0]).Epochs
 	for j, x := range result.Measures {
 		*x.Of(&out.Outcome) = m[j].Value
 	}
 	if !out.Same {
-		out.Lo, out.Hi = result.Ptr(m[reward].Lo), result.Ptr(m[reward].Hi)
+		out.Lo, out.Hi = result.RatioOf(m[reward].Lo), result.RatioOf(m[reward].Hi)
 	}
 	if g.Than != nil {
 		own, whittle := g.pair(g.Than, reward)
 		share := g.share(own, whittle)
-		out.OfWhittle, out.Diff = result.Ptr(share.Value), result.Ptr(r.Diff.Value)
+		out.OfWhittle, out.Diff = result.RatioOf(share.Value), result.RatioOf(r.Diff.Value)
 		if !r.Diff.Same && g.Name != "whittle" {
-			out.DiffLo, out.DiffHi = result.Ptr(r.Diff.Lo), result.Ptr(r.Diff.Hi)
-			out.OfWhittleLo, out.OfWhittleHi = result.Ptr(share.Lo), result.Ptr(share.Hi)
+			out.DiffLo, out.DiffHi = result.RatioOf(r.Diff.Lo), result.RatioOf(r.Diff.Hi)
+			out.OfWhittleLo, out.OfWhittleHi = result.RatioOf(share.Lo), result.RatioOf(share.Hi)
 		}
 		if len(earned) > 1 {
-			out.Worst = result.Ptr(slices.Min(result.Shares(earned, whittle.runs)))
+			out.Worst = result.RatioOf(slices.Min(result.Shares(earned, whittle.runs)))
 		}
 	}
 	return out

@@ -90,12 +90,12 @@ func (e *Engine) Recorded(ctx context.Context, c *Job, who string, learning, lea
 func (r *Record) addRatios(exact *Record) {
 	r.Learning.Whittle, r.Learned.Whittle = exact.Learning.Reward, exact.Learned.Reward
 	for _, f := range []*Figures{&r.Learning, &r.Learned} {
-		f.OfWhittle = result.Ptr(result.Share(f.Reward, f.Whittle))
+		f.OfWhittle = result.RatioOf(result.Share(f.Reward, f.Whittle))
 	}
 	for k := range r.Curve {
 		p := &r.Curve[k]
 		p.Whittle = exact.Curve[k].Reward
-		p.OfWhittle = result.Ptr(result.Share(p.Reward, p.Whittle))
+		p.OfWhittle = result.RatioOf(result.Share(p.Reward, p.Whittle))
 	}
 }
 

@@ -82,7 +82,7 @@ func TestPerform(t *testing.T) {
 	}
 	for k, f := range []Figures{rec.Learning, rec.Learned} {
 		if f.Reward != earned["greedy"][k] || f.Whittle != earned["whittle"][k] ||
-			*f.OfWhittle != f.Reward/f.Whittle || *f.OfBound != f.Reward / *rec.Bound {
+			f.OfWhittle.Value() != f.Reward/f.Whittle || f.OfBound.Value() != f.Reward/rec.Bound.Value() {
 			t.Errorf("part %d: %+v, want rewards of greedy and Whittle %v", k, f, earned)
 		}
 	}

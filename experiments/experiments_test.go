@@ -139,7 +139,7 @@ func TestCatalogueRuns(t *testing.T) {
 				}
 				records := recordsOf(t, []Scene{tt.scene}, level, all, 60, 1)
 				for _, r := range Compare(records, level, 1, 0).Results {
-					if !(r.Reward > 0) || r.OfWhittle == nil {
+					if !(r.Reward > 0) || r.OfWhittle.IsZero() {
 						t.Errorf("%s earned %v; want more than 0, and a share of Whittle", r.Policy, r.Reward)
 					}
 				}

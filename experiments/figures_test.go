@@ -14,7 +14,7 @@ import (
 func TestRegret(t *testing.T) {
 	const epochs = 100_000
 	bound := 7.0
-	r := &Record{Bound: &bound}
+	r := &Record{Bound: result.RatioOf(bound)}
 	r.Learning.Epochs = epochs
 	r.Learning.Reward = bound - math.Pow(epochs, .6)/epochs
 	last := 0
@@ -29,7 +29,7 @@ func TestRegret(t *testing.T) {
 	if got := r.RegretExponent(); math.Abs(got-.6) > 1e-6 {
 		t.Errorf("exponent %v, want 0.6", got)
 	}
-	r.Bound = nil
+	r.Bound = result.Ratio{}
 	if !math.IsNaN(r.Regret()) || !math.IsNaN(r.RegretExponent()) {
 		t.Error("a regret without a bound")
 	}

@@ -87,7 +87,7 @@ func (s Scene) record(level env.Level, epochs int) *Record {
 	rec := &Record{Instance: s.Instance.ID, Fitted: s.Epochs > 0}
 	if s.Bounded(level) {
 		bound, _ := s.bound()
-		rec.Bound = result.Ptr(bound)
+		rec.Bound = result.RatioOf(bound)
 	}
 	for _, change := range s.Instance.Changes {
 		if change.At < s.Limit(epochs) {

@@ -18,7 +18,7 @@ type Record struct {
 	// Policies that know the model were given one that was fitted on a recording.
 	Fitted bool `json:"fitted,omitempty"`
 	// Interest per epoch that no policy exceeds that keeps the budget, where one is known.
-	Bound *float64 `json:"bound,omitempty"`
+	Bound result.Ratio `json:"bound,omitzero"`
 
 	Learning  Figures      `json:"learning"`            // of the learner while it learned, or of the policy
 	Learned   Figures      `json:"learned"`             // of what was learned, or of the policy
@@ -35,20 +35,20 @@ type Record struct {
 // Figures are what one part of a run earned.
 type Figures struct {
 	result.Outcome
-	Whittle   float64   `json:"whittle"`              // what exact Whittle earns in the same epochs, interest per epoch
-	OfWhittle *float64  `json:"of_whittle,omitempty"` // the reward over that
-	OfBound   *float64  `json:"of_bound,omitempty"`   // the reward over the bound
-	Days      []float64 `json:"days,omitempty"`       // interest per epoch of each whole day, in worlds with dates
+	Whittle   float64      `json:"whittle"`             // of exact Whittle in the same epochs, interest per epoch
+	OfWhittle result.Ratio `json:"of_whittle,omitzero"` // the reward over that
+	OfBound   result.Ratio `json:"of_bound,omitzero"`   // the reward over the bound
+	Days      []float64    `json:"days,omitempty"`      // interest per epoch of each whole day, in worlds with dates
 }
 
 // CurvePoint is one point of a learning curve: means over the epochs since the
 // point before.
 type CurvePoint struct {
-	Epoch     int      `json:"epoch"`
-	Reward    float64  `json:"reward"`               // interest per epoch
-	Crawls    float64  `json:"crawls"`               // crawls per epoch
-	Whittle   float64  `json:"whittle"`              // of exact Whittle in the same epochs, interest per epoch
-	OfWhittle *float64 `json:"of_whittle,omitempty"` // the reward over that
+	Epoch     int          `json:"epoch"`
+	Reward    float64      `json:"reward"`              // interest per epoch
+	Crawls    float64      `json:"crawls"`              // crawls per epoch
+	Whittle   float64      `json:"whittle"`             // of exact Whittle in the same epochs, interest per epoch
+	OfWhittle result.Ratio `json:"of_whittle,omitzero"` // the reward over that
 	// Own are the learner's own figures after the epoch.
 	Own []float64 `json:"own,omitempty"`
 }
@@ -104,11 +104,11 @@ type Figure struct {
 var FiguresOfRuns = withMeasures([]Figure{
 	{
 		Name: "learned_ratio", Words: "share of what exact Whittle earns, as learned",
-		Of: func(r *Record) float64 { return result.OrNaN(r.Learned.OfWhittle) },
+		Of: func(r *Record) float64 { return r.Learned.OfWhittle.Value() },
 	},
 	{
 		Name: "learning_ratio", Words: "share of what exact Whittle earns, while learning",
-		Of: func(r *Record) float64 { return result.OrNaN(r.Learning.OfWhittle) },
+		Of: func(r *Record) float64 { return r.Learning.OfWhittle.Value() },
 	},
 	{Name: "learning_crawls"},
 	{Name: "learned_crawls"},
@@ -166,7 +166,7 @@ func figureOf(m result.Measure, name, when string, part func(r *Record) *Figures
 // Regret returns what the bound is above the reward while learning, over all
 // epochs, interest; NaN where no bound is known.
 func (r *Record) Regret() float64 {
-	return (result.OrNaN(r.Bound) - r.Learning.Reward) * float64(r.Learning.Epochs)
+	return (r.Bound.Value() - r.Learning.Reward) * float64(r.Learning.Epochs)
 }
 
 // RegretExponent returns the power β of the fit of the regret up to epoch n by
@@ -176,7 +176,7 @@ func (r *Record) RegretExponent() float64 {
 	var regret, n, sx, sy, sxx, sxy float64
 	last := 0
 	for _, p := range r.Curve {
-		regret += (result.OrNaN(r.Bound) - p.Reward) * float64(p.Epoch-last)
+		regret += (r.Bound.Value() - p.Reward) * float64(p.Epoch-last)
 		last = p.Epoch
 		if 100*p.Epoch < r.Learning.Epochs {
 			continue
@@ -201,7 +201,7 @@ func (r *Record) Recovery() float64 {
 			until = r.Changes[k+1]
 		}
 		for _, p := range r.Curve {
-			if p.Epoch >= at+10 && p.Epoch < until && result.OrNaN(p.OfWhittle) >= recovered {
+			if p.Epoch >= at+10 && p.Epoch < until && p.OfWhittle.Value() >= recovered {
 				until = p.Epoch
 			}
 		}

@@ -42,10 +42,10 @@ func TestCompare(t *testing.T) {
 	}
 	for _, row := range r.Results {
 		same := row.Policy == "whittle" || row.Policy == "again"
-		if same && (*row.OfWhittle != 1 || *row.Diff != 0 || *row.Worst != 1) {
+		if same && (row.OfWhittle.Value() != 1 || row.Diff.Value() != 0 || row.Worst.Value() != 1) {
 			t.Errorf("Whittle against itself: %+v", row)
 		}
-		if row.Lo != nil || row.DiffLo != nil {
+		if !row.Lo.IsZero() || !row.DiffLo.IsZero() {
 			t.Errorf("%s has an interval; two instances are too few for one", row.Policy)
 		}
 	}
@@ -89,10 +89,10 @@ func TestCompareWhileTheWorldChanges(t *testing.T) {
 	if k := slices.IndexFunc(names, func(name string) bool { return !strings.HasSuffix(name, "learning") }); k != 4 {
 		t.Errorf("rows %v; want those of the learning epochs first", names)
 	}
-	if row := rowOf(r, "whittle/learning"); *row.OfWhittle != 1 || *row.Diff != 0 {
+	if row := rowOf(r, "whittle/learning"); row.OfWhittle.Value() != 1 || row.Diff.Value() != 0 {
 		t.Errorf("Whittle against itself while the world changes: %+v", row)
 	}
-	if got := *rowOf(r, "learning").OfWhittle; got < .85 || got > 1.02 {
+	if got := rowOf(r, "learning").OfWhittle.Value(); got < .85 || got > 1.02 {
 		t.Errorf("while learning %v of Whittle; want about 1: %+v", got, r.Results)
 	}
 	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "world changes") }) {
@@ -119,8 +119,8 @@ func TestIntervalOverInstances(t *testing.T) {
 			ofBound += g.Learned.Reward / bound / float64(6*seeds)
 			worst = min(worst, share)
 		}
-		if !(math.Abs(*row.OfWhittle-ofWhittle) < 1e-12 && math.Abs(*row.OfBound-ofBound) < 1e-12 &&
-			*row.Worst == worst && *row.Lo < row.Reward && row.Reward < *row.Hi) {
+		if !(math.Abs(row.OfWhittle.Value()-ofWhittle) < 1e-12 && math.Abs(row.OfBound.Value()-ofBound) < 1e-12 &&
+			row.Worst.Value() == worst && row.Lo.Value() < row.Reward && row.Reward < row.Hi.Value()) {
 			t.Errorf("%+v; want %v of Whittle, %v of the bound, at worst %v", row, ofWhittle, ofBound, worst)
 		}
 		return row
@@ -128,14 +128,14 @@ func TestIntervalOverInstances(t *testing.T) {
 	one, five := greedy(1), greedy(5)
 	for _, tt := range []struct {
 		what      string
-		one, five *float64
+		one, five result.Ratio
 	}{
 		{"lo", one.Lo, five.Lo},
 		{"hi", one.Hi, five.Hi},
 		{"diff_lo", one.DiffLo, five.DiffLo},
 		{"diff_hi", one.DiffHi, five.DiffHi},
 	} {
-		if a, b := *tt.one, *tt.five; math.Abs(a-b) > 1e-9*math.Abs(a) {
+		if a, b := tt.one.Value(), tt.five.Value(); !(math.Abs(a-b) <= 1e-9*math.Abs(a)) {
 			t.Errorf("%s is %v with one seed and %v with five", tt.what, a, b)
 		}
 	}
@@ -156,7 +156,8 @@ func TestIntervalOfRecording(t *testing.T) {
 					f.Epochs, len(f.Days), 24*days+10, days)
 			}
 			for _, r := range Compare(all, env.LevelModel, 2, 0).Results {
-				if got := r.Lo != nil; got != tt.want || got && !(*r.Lo < r.Reward && r.Reward < *r.Hi) {
+				got := !r.Lo.IsZero()
+				if got != tt.want || got && !(r.Lo.Value() < r.Reward && r.Reward < r.Hi.Value()) {
 					t.Errorf("%+v; want an interval: %v", r, tt.want)
 				}
 			}
@@ -185,7 +186,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %q, want %q", x.what, r.Notes, x.say)
 		}
 		for _, row := range r.Results {
-			if same := x.what == "nothing random"; row.Same != same || (row.Lo == nil) != same {
+			if same := x.what == "nothing random"; row.Same != same || row.Lo.IsZero() != same {
 				t.Errorf("%s: %+v", x.what, row)
 			}
 		}
@@ -278,11 +279,13 @@ func TestVerdictAgreesWithIntervals(t *testing.T) {
 		} else {
 			apart++
 		}
-		if zero := *other.DiffLo <= 0 && 0 <= *other.DiffHi; zero != same {
-			t.Errorf("%q next to the difference %v in [%v, %v]", verdict, *other.Diff, *other.DiffLo, *other.DiffHi)
+		if zero := other.DiffLo.Value() <= 0 && 0 <= other.DiffHi.Value(); zero != same {
+			t.Errorf("%q next to the difference %v in [%v, %v]",
+				verdict, other.Diff.Value(), other.DiffLo.Value(), other.DiffHi.Value())
 		}
-		if !(*other.OfWhittleLo < *other.OfWhittle && *other.OfWhittle < *other.OfWhittleHi) {
-			t.Errorf("the share %v is not in [%v, %v]", *other.OfWhittle, *other.OfWhittleLo, *other.OfWhittleHi)
+		lo, share, hi := other.OfWhittleLo.Value(), other.OfWhittle.Value(), other.OfWhittleHi.Value()
+		if !(lo < share && share < hi) {
+			t.Errorf("the share %v is not in [%v, %v]", share, lo, hi)
 		}
 	}
 	if apart < 10 || level < 10 {
@@ -295,7 +298,7 @@ func TestInstanceOfEachSeed(t *testing.T) {
 	all := earners(1, []string{"whittle", "a"}, 5, func(k int) string { return fmt.Sprintf("lognormal/10/%d", k+1) })
 	for _, c := range all {
 		for k, r := range c.Records {
-			r.Bound = result.Ptr(float64(200 + k))
+			r.Bound = result.RatioOf(float64(200 + k))
 		}
 	}
 	rep := Compare(all, env.LevelModel, 5, 1)
@@ -322,10 +325,10 @@ func TestShareOfCosts(t *testing.T) {
 	}
 	whittle, turns := play("whittle"), play("round-robin")
 	turns.addRatios(whittle)
-	if share := *turns.Learned.OfWhittle; whittle.Learned.Reward >= 0 || !(share > .3 && share < .97) {
+	if share := turns.Learned.OfWhittle.Value(); whittle.Learned.Reward >= 0 || !(share > .3 && share < .97) {
 		t.Errorf("in turn earns %v, Whittle %v: a share of %v", turns.Learned.Reward, whittle.Learned.Reward, share)
 	}
-	if bound := *whittle.Learned.OfBound; !(bound > .9 && bound <= 1) {
+	if bound := whittle.Learned.OfBound.Value(); !(bound > .9 && bound <= 1) {
 		t.Errorf("Whittle earns %v of the bound", bound)
 	}
 }

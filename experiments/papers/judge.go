@@ -61,12 +61,12 @@ func (f *figure) assess(r reading, s []float64) attempt {
 	if n := float64(len(s)); n > 1 {
 		a.nu, a.scale = n-1, stat.StdDev(s, nil)*math.Sqrt(1+1/n)
 		half := a.scale * distuv.StudentsT{Sigma: 1, Nu: a.nu}.Quantile(1-accepted/2)
-		a.RunLo, a.RunHi = result.Ptr(slices.Min(s)), result.Ptr(slices.Max(s))
+		a.RunLo, a.RunHi = result.RatioOf(slices.Min(s)), result.RatioOf(slices.Max(s))
 		if half > widest*math.Abs(lo+hi)/2 {
 			a.Excluded = scatter
 		}
 		e := stats.EstimateMean(s)
-		a.Lo, a.Hi = result.Ptr(e.Lo), result.Ptr(e.Hi)
+		a.Lo, a.Hi = result.RatioOf(e.Lo), result.RatioOf(e.Hi)
 	}
 	if d := math.Max(lo-a.Measured, a.Measured-hi); d > 0 {
 		a.off = d / a.scale // infinite where nothing is drawn
@@ -145,7 +145,7 @@ func (f *figure) judge(attempts []attempt) (v Verdict, chosen int, p float64, re
 	reason = fmt.Sprintf("the document does not say %s; measured is: %s", f.Open, first.Text)
 	var within []attempt // of the readings whose runs scatter, those that hold the figure
 	for _, a := range attempts {
-		if a.Excluded == scatter && *a.RunLo <= f.Accepted[1] && *a.RunHi >= f.Accepted[0] {
+		if a.Excluded == scatter && a.RunLo.Value() <= f.Accepted[1] && a.RunHi.Value() >= f.Accepted[0] {
 			within = append(within, a)
 		}
 	}

@@ -74,12 +74,12 @@ type attempt struct {
 // measure is what a reading gave.
 type measure struct {
 	Measured float64 `json:"measured"`
-	// 95 % interval of the mean over seeds; nil where nothing is drawn or for too few seeds.
-	Lo *float64 `json:"lo"`
-	Hi *float64 `json:"hi"`
-	// The least and the greatest of the single runs; nil where nothing is drawn.
-	RunLo *float64 `json:"run_lo"`
-	RunHi *float64 `json:"run_hi"`
+	// 95 % interval of the mean over seeds; missing where nothing is drawn or for too few seeds.
+	Lo result.Ratio `json:"lo"`
+	Hi result.Ratio `json:"hi"`
+	// The least and the greatest of the single runs; missing where nothing is drawn.
+	RunLo result.Ratio `json:"run_lo"`
+	RunHi result.Ratio `json:"run_hi"`
 	// Share of single runs that lie as far from the mean as what is printed; 0 or 1 where
 	// nothing is drawn.
 	P float64 `json:"p"`
@@ -175,7 +175,7 @@ func (x *Row) explain(b *strings.Builder) {
 			continue
 		}
 		fmt.Fprintf(b, "  - %s %s", a.Text, figureIn(x.Unit, a.Measured))
-		if a.RunLo != nil {
+		if !a.RunLo.IsZero() {
 			fmt.Fprintf(b, " (single runs %s)", between(x.Unit, a.RunLo, a.RunHi))
 		}
 		if a.Excluded != "" {
@@ -225,9 +225,9 @@ func figureIn(unit string, v float64) string {
 	return result.Figure(v)
 }
 
-func between(unit string, lo, hi *float64) string {
-	if lo == nil || hi == nil {
+func between(unit string, lo, hi result.Ratio) string {
+	if lo.IsZero() || hi.IsZero() {
 		return ""
 	}
-	return figureIn(unit, *lo) + " to " + figureIn(unit, *hi)
+	return figureIn(unit, lo.Value()) + " to " + figureIn(unit, hi.Value())
 }

@@ -59,11 +59,11 @@ func TestReport(t *testing.T) {
 		if x.Reason == "" || strings.ContainsAny(x.Reason, "{}") || !slices.Contains(all, x.Verdict) {
 			t.Errorf("%s: verdict %q, reason %q", x.ID, x.Verdict, x.Reason)
 		}
-		if (x.Lo == nil) != (x.RunLo == nil) {
+		if x.Lo.IsZero() != x.RunLo.IsZero() {
 			t.Errorf("%s: interval %v of the mean and %v of runs", x.ID, x.Lo, x.RunLo)
 		}
-		if x.Lo != nil && !(*x.Lo <= x.Measured && x.Measured <= *x.Hi) {
-			t.Errorf("%s: %v is not between %v and %v", x.ID, x.Measured, *x.Lo, *x.Hi)
+		if !x.Lo.IsZero() && !(x.Lo.Value() <= x.Measured && x.Measured <= x.Hi.Value()) {
+			t.Errorf("%s: %v is not between %v and %v", x.ID, x.Measured, x.Lo.Value(), x.Hi.Value())
 		}
 	}
 	for _, d := range []string{"TCNS 2018", "CDC 2015", "MAS 2016 slides", "Allerton 2019"} {
@@ -126,7 +126,7 @@ func TestReport(t *testing.T) {
 		{"tcns/relaxed-violations", .366, notReproducible},
 	} {
 		x := seen[tt.id]
-		if math.Abs(x.Measured-tt.measured) > 0.005 || x.Verdict != tt.verdict || x.Lo != nil {
+		if math.Abs(x.Measured-tt.measured) > 0.005 || x.Verdict != tt.verdict || !x.Lo.IsZero() {
 			t.Errorf("%s: %v, %s; want %v, %s", tt.id, x.Measured, x.Verdict, tt.measured, tt.verdict)
 		}
 	}
@@ -376,9 +376,10 @@ func TestVerdicts(t *testing.T) {
 		if c.chosen == 0 {
 			name = "printed"
 		}
-		if x := c.samples[c.chosen]; len(x) > 1 && (*row.RunLo != slices.Min(x) || *row.RunHi != slices.Max(x)) {
+		x := c.samples[c.chosen]
+		if len(x) > 1 && (row.RunLo.Value() != slices.Min(x) || row.RunHi.Value() != slices.Max(x)) {
 			t.Errorf("%s: runs from %v to %v are said to be from %v to %v",
-				c.name, slices.Min(x), slices.Max(x), *row.RunLo, *row.RunHi)
+				c.name, slices.Min(x), slices.Max(x), row.RunLo.Value(), row.RunHi.Value())
 		}
 		if row.Verdict != c.want || row.Reading != name || row.Measured != row.Tried[c.chosen].Measured ||
 			!strings.Contains(row.Reason, c.say) {

@@ -27,7 +27,7 @@ func (h hours) String() string {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (h hours) MarshalJSON() ([]byte, error) { return json.Marshal(result.Ptr(float64(h))) }
+func (h hours) MarshalJSON() ([]byte, error) { return json.Marshal(result.RatioOf(float64(h))) }
 
 // measures is what a schedule brings in a part of a recording.
 type measures struct {

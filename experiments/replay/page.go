@@ -105,7 +105,7 @@ func scheduleTable(rows []schedule) *result.Table {
 	}}
 	for _, r := range rows {
 		t.Add(r.Policy, r.Median.String(), r.P90.String(), r.Mean.String(), percent(r.Missed), fmt.Sprint(r.LeftOut),
-			r.Neglect.String(), formatNumber(r.Interest), result.Optional(r.OfNow, percent), percent(r.Empty))
+			r.Neglect.String(), formatNumber(r.Interest), r.OfNow.Text(percent), percent(r.Empty))
 	}
 	return t
 }
@@ -152,21 +152,21 @@ func (a *Answer) Week() *result.Table {
 func (a *Answer) Document() result.Document {
 	value := struct {
 		result.Report
-		Results  []schedule `json:"results"`
-		Epoch    float64    `json:"epoch_seconds"`
-		Gain     *float64   `json:"gain"`
-		GainLo   *float64   `json:"gain_lo"`
-		GainHi   *float64   `json:"gain_hi"`
-		Fewer    *float64   `json:"fewer_crawls"`
-		HalfLife hours      `json:"half_life_hours"`
-		Half     []schedule `json:"second_half"`
+		Results  []schedule   `json:"results"`
+		Epoch    float64      `json:"epoch_seconds"`
+		Gain     result.Ratio `json:"gain"`
+		GainLo   result.Ratio `json:"gain_lo"`
+		GainHi   result.Ratio `json:"gain_hi"`
+		Fewer    result.Ratio `json:"fewer_crawls"`
+		HalfLife hours        `json:"half_life_hours"`
+		Half     []schedule   `json:"second_half"`
 	}{
 		result.Report{
 			Instance: a.Name, Algorithm: theLearner, Knowledge: string(env.LevelOnline), Budget: float64(a.Budget),
 			Steps: a.window.epochs(), Seeds: 1, Seed: a.Seed,
 		},
 		a.Rows, a.window.length,
-		result.Ptr(a.Gain.Value), result.Ptr(a.Gain.Lo), result.Ptr(a.Gain.Hi), result.Ptr(a.Fewer),
+		result.RatioOf(a.Gain.Value), result.RatioOf(a.Gain.Lo), result.RatioOf(a.Gain.Hi), result.RatioOf(a.Fewer),
 		hours(a.HalfLife), a.SecondHalf,
 	}
 	p, table := a.Page(), scheduleTable(a.Rows)

@@ -119,7 +119,7 @@ func (a *Answer) decide() {
 // an interval over weeks, which is missing under five of them.
 type schedule struct {
 	result.Row
-	OfNow *float64
+	OfNow result.Ratio
 	measures
 }
 
@@ -127,7 +127,7 @@ type schedule struct {
 func (s schedule) MarshalJSON() ([]byte, error) {
 	row, err := json.Marshal(s.Row)
 	own, wrong := json.Marshal(struct {
-		OfNow *float64 `json:"of_now"`
+		OfNow result.Ratio `json:"of_now"`
 		measures
 	}{s.OfNow, s.measures})
 	if err := errors.Join(err, wrong); err != nil {
@@ -464,7 +464,7 @@ func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 	epoch := w.length / 3600 // hours
 	return schedule{measures: m, Row: result.Row{
 		Policy: policy, Outcome: result.Outcome{Reward: m.Interest * epoch, Crawls: m.crawls * epoch},
-		Lo: result.Ptr(interval.Lo), Hi: result.Ptr(interval.Hi),
+		Lo: result.RatioOf(interval.Lo), Hi: result.RatioOf(interval.Hi),
 	}}
 }
 
@@ -480,11 +480,11 @@ func (a *Answer) conclude() {
 	now, learning, whittle := a.Rows[0], *a.OfInterest(), *a.find("whittle")
 	for k := range a.Rows {
 		r := &a.Rows[k]
-		r.OfWhittle, r.OfNow = result.Ptr(r.Interest/whittle.Interest), result.Ptr(r.Interest/now.Interest)
+		r.OfWhittle, r.OfNow = result.RatioOf(r.Interest/whittle.Interest), result.RatioOf(r.Interest/now.Interest)
 	}
 	for k := range a.SecondHalf {
 		r := &a.SecondHalf[k]
-		r.OfNow = result.Ptr(r.Interest / a.SecondHalf[0].Interest)
+		r.OfNow = result.RatioOf(r.Interest / a.SecondHalf[0].Interest)
 	}
 	last := len(shares)
 	a.Budgets[last] = part{1, a.Rate, learning.Interest / now.Interest}

@@ -27,16 +27,16 @@ func (g group) series(f *plot.Figure) *plot.Series {
 }
 
 // drawCurves draws a figure over the epochs: the mean over the records of each
-// group, with its 95 % interval. value returns that at a point of a curve, nil where
+// group, with its 95 % interval. value returns that at a point of a curve, NaN where
 // there is none.
-func drawCurves(f plot.Figure, groups []group, value func(r *experiments.Record, k int) *float64) plot.Figure {
+func drawCurves(f plot.Figure, groups []group, value func(r *experiments.Record, k int) float64) plot.Figure {
 	f.X.Log = true
 	for _, g := range groups {
 		at := map[int][]float64{}
 		for _, r := range g.records {
 			for k, p := range r.Curve {
-				if v := value(r, k); v != nil {
-					at[p.Epoch] = append(at[p.Epoch], *v)
+				if v := value(r, k); !math.IsNaN(v) {
+					at[p.Epoch] = append(at[p.Epoch], v)
 				}
 			}
 		}
@@ -56,29 +56,31 @@ func learning(groups []group) Section {
 		mark = " (* breaks the budget)"
 	}
 	share := plot.New("learning", "Reward over time"+mark, "epoch", "share of what exact Whittle earns")
-	share = drawCurves(share, groups, func(r *experiments.Record, k int) *float64 { return r.Curve[k].OfWhittle })
+	share = drawCurves(share, groups, func(r *experiments.Record, k int) float64 {
+		return r.Curve[k].OfWhittle.Value()
+	})
 	focus(&share)
 	crawls := plot.New("learning-crawls", "Crawls over time"+mark, "epoch", "crawls per epoch")
-	crawls = drawCurves(crawls, groups, func(r *experiments.Record, k int) *float64 { return &r.Curve[k].Crawls })
+	crawls = drawCurves(crawls, groups, func(r *experiments.Record, k int) float64 { return r.Curve[k].Crawls })
 	against := "the bound"
 	for _, g := range groups {
-		if slices.ContainsFunc(g.records, func(r *experiments.Record) bool { return r.Bound == nil }) {
+		if slices.ContainsFunc(g.records, func(r *experiments.Record) bool { return r.Bound.IsZero() }) {
 			against = "exact Whittle"
 		}
 	}
 	regret := plot.New("regret", "Regret against "+against+mark, "epoch", "interest lost so far")
 	regret.Y.Log = true
-	regret = drawCurves(regret, groups, func(r *experiments.Record, k int) *float64 {
+	regret = drawCurves(regret, groups, func(r *experiments.Record, k int) float64 {
 		lost, last := 0., 0
 		for _, p := range r.Curve[:k+1] {
 			best := p.Whittle
 			if against == "the bound" {
-				best = *r.Bound
+				best = r.Bound.Value()
 			}
 			lost += (best - p.Reward) * float64(p.Epoch-last)
 			last = p.Epoch
 		}
-		return &lost
+		return lost
 	})
 	return Section{
 		Title: "Learning",

@@ -41,7 +41,7 @@ func toy(r experiments.Run) (*experiments.Record, error) {
 	for n := 1; n <= 1000; n *= 10 {
 		share := level * (1 - 1/float64(n+1)) / 100 // Whittle earns 100
 		rec.Curve = append(rec.Curve, experiments.CurvePoint{
-			Epoch: n, Reward: 100 * share, Crawls: float64(n), Whittle: 100, OfWhittle: &share,
+			Epoch: n, Reward: 100 * share, Crawls: float64(n), Whittle: 100, OfWhittle: result.RatioOf(share),
 		})
 	}
 	for i := range 3 {

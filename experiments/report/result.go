@@ -136,7 +136,7 @@ func readCurves(path string, r *result.Report) ([]group, error) {
 		last = run
 		p := experiments.CurvePoint{
 			Epoch: int(number(line, "epoch")), Reward: number(line, "reward"), Crawls: number(line, "crawls"),
-			Whittle: number(line, "whittle"), OfWhittle: result.Ptr(number(line, "of_whittle")),
+			Whittle: number(line, "whittle"), OfWhittle: result.RatioOf(number(line, "of_whittle")),
 		}
 		if math.IsNaN(number(line, "epoch") + p.Reward + p.Crawls) {
 			return nil, fmt.Errorf("%s: line %d has no epoch, reward and crawls in numbers", path, k+2)
@@ -190,16 +190,16 @@ func rewards(r *result.Report) Section {
 	reward := plot.New("policies", title, "interest per epoch", "")
 	reward = Dots(reward, names, func(k int) (value, lo, hi float64, style int) {
 		row := &r.Results[k]
-		return row.Reward, result.OrNaN(row.Lo), result.OrNaN(row.Hi), k
+		return row.Reward, row.Lo.Value(), row.Hi.Value(), k
 	})
-	if r.Bound != nil {
-		bound := plot.Guide("bound that no policy exceeds", *r.Bound, -.6, *r.Bound, float64(len(names))-.4)
+	if at := r.Bound.Value(); !r.Bound.IsZero() {
+		bound := plot.Guide("bound that no policy exceeds", at, -.6, at, float64(len(names))-.4)
 		reward.Series = append(reward.Series, bound)
 	}
 	diff := plot.New("difference", "Reward less that of Whittle under the same seeds", "interest per epoch", "")
 	diff = Dots(diff, names, func(k int) (value, lo, hi float64, style int) {
 		row := &r.Results[k]
-		return result.OrNaN(row.Diff), result.OrNaN(row.DiffLo), result.OrNaN(row.DiffHi), k
+		return row.Diff.Value(), row.DiffLo.Value(), row.DiffHi.Value(), k
 	})
 	s := Section{Title: "Policies", Table: r.Table(), Figures: []plot.Figure{reward, diff}}
 	if r.Seeds > 1 {

@@ -47,7 +47,7 @@ func keep(t *testing.T) (dir string) {
 		share := 1 - float64(1-k)/4
 		for n := 1; n <= 4; n *= 4 {
 			rec.Curve = append(rec.Curve, experiments.CurvePoint{
-				Epoch: n, Reward: 2 * share, Crawls: 1, Whittle: 2, OfWhittle: &share,
+				Epoch: n, Reward: 2 * share, Crawls: 1, Whittle: 2, OfWhittle: result.RatioOf(share),
 			})
 		}
 		if k == 0 {

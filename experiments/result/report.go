@@ -13,15 +13,15 @@ import (
 
 // Report is the outcome of a comparison of policies on one instance.
 type Report struct {
-	Instance  string   `json:"instance"`
-	Algorithm string   `json:"algorithm"`
-	Knowledge string   `json:"knowledge"` // model, observed or online
-	Budget    float64  `json:"budget"`    // budget units per epoch
-	Steps     int      `json:"steps"`     // epochs per run
-	Seeds     int      `json:"seeds"`     // how many
-	Seed      uint64   `json:"seed"`      // the first
-	Bound     *float64 `json:"bound"`     // interest per epoch that no policy exceeds; nil where none is known
-	Results   []Row    `json:"results"`
+	Instance  string  `json:"instance"`
+	Algorithm string  `json:"algorithm"`
+	Knowledge string  `json:"knowledge"` // model, observed or online
+	Budget    float64 `json:"budget"`    // budget units per epoch
+	Steps     int     `json:"steps"`     // epochs per run
+	Seeds     int     `json:"seeds"`     // how many
+	Seed      uint64  `json:"seed"`      // the first
+	Bound     Ratio   `json:"bound"`     // interest per epoch that no policy exceeds, where one is known
+	Results   []Row   `json:"results"`
 
 	// Several says that there are several instances, of which Instance names the first
 	// and Bound is the mean.
@@ -41,20 +41,19 @@ type Report struct {
 type Row struct {
 	Policy string
 	Outcome
-	Lo, Hi    *float64 // 95 % interval of the reward, over seeds, instances or weeks; nil where there are too few
-	OfWhittle *float64 // ratio
-	// 95 % interval of OfWhittle; nil where there is none.
-	OfWhittleLo, OfWhittleHi *float64
-	OfBound                  *float64 // ratio; nil where no bound is known
+	Lo, Hi Ratio // 95 % interval of the reward, over seeds, instances or weeks, unless there are too few
+
+	OfWhittle                Ratio
+	OfWhittleLo, OfWhittleHi Ratio // its 95 % interval
+	OfBound                  Ratio // where a bound is known
 
 	// A comparison over seeds, instances or days fills these.
-	Diff           *float64 // reward less Whittle's under the same seeds
-	DiffLo, DiffHi *float64
-	Worst          *float64 // least OfWhittle of any run
+	Diff           Ratio // reward less Whittle's under the same seeds, interest per epoch
+	DiffLo, DiffHi Ratio
+	Worst          Ratio // least OfWhittle of any run
 
-	// Regret is the bound less the reward, interest per epoch; nil where no bound is
-	// known.
-	Regret *float64
+	// Regret is the bound less the reward, interest per epoch, where a bound is known.
+	Regret Ratio
 	// Same says that all runs earned the same, so that there is no interval.
 	Same bool
 }
@@ -136,14 +135,6 @@ func (r *Row) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Ptr returns a pointer to v, or nil if v is not a finite number.
-func Ptr(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
 // Share returns the share that a reward has of another. Costs are below 0, and of them it
 // is the other's over the reward: less than 1 is worse there too.
 func Share(reward, of float64) float64 {
@@ -161,14 +152,6 @@ func Shares(rewards, of []float64) (shares []float64) {
 	return shares
 }
 
-// OrNaN returns what v points to, or NaN if v is nil.
-func OrNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}
-
 // Sentence says what was run, and what no policy exceeds, if that is known.
 func (r *Report) Sentence() string {
 	line := "Instance " + r.Instance
@@ -177,12 +160,13 @@ func (r *Report) Sentence() string {
 	}
 	line += fmt.Sprintf(", knowledge %s, budget %v, %s, %s from %d",
 		r.Knowledge, r.Budget, Count(r.Steps, "epoch"), Count(r.Seeds, "seed"), r.Seed)
-	if r.Bound != nil {
+	if !r.Bound.IsZero() {
 		mean := ""
 		if r.Several {
 			mean = " in the mean"
 		}
-		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch%s", Figure(*r.Bound), mean)
+		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch%s",
+			r.Bound.Text(Figure), mean)
 	}
 	return line + "."
 }
@@ -234,21 +218,16 @@ func (r *Report) Table() *Table {
 			if r.Same {
 				return "all runs the same"
 			}
-			return between(r.Lo, r.Hi)
+			return between(Figure, r.Lo, r.Hi)
 		}},
-		{"less Whittle", func(r Row) string { return Optional(r.Diff, Figure) }},
-		{"its interval", func(r Row) string { return between(r.DiffLo, r.DiffHi) }},
+		{"less Whittle", func(r Row) string { return r.Diff.Text(Figure) }},
+		{"its interval", func(r Row) string { return between(Figure, r.DiffLo, r.DiffHi) }},
 		of(measure("crawls")),
-		{"% of Whittle", func(r Row) string { return Optional(r.OfWhittle, percentOf) }},
-		{"share's interval", func(r Row) string {
-			if r.OfWhittleLo == nil || r.OfWhittleHi == nil {
-				return ""
-			}
-			return percentOf(*r.OfWhittleLo) + " to " + percentOf(*r.OfWhittleHi)
-		}},
-		{"worst %", func(r Row) string { return Optional(r.Worst, percentOf) }},
-		{"% of bound", func(r Row) string { return Optional(r.OfBound, percentOf) }},
-		{"regret", func(r Row) string { return Optional(r.Regret, Figure) }},
+		{"% of Whittle", func(r Row) string { return r.OfWhittle.Text(percentOf) }},
+		{"share's interval", func(r Row) string { return between(percentOf, r.OfWhittleLo, r.OfWhittleHi) }},
+		{"worst %", func(r Row) string { return r.Worst.Text(percentOf) }},
+		{"% of bound", func(r Row) string { return r.OfBound.Text(percentOf) }},
+		{"regret", func(r Row) string { return r.Regret.Text(Figure) }},
 	}
 	for k := range Measures {
 		m := &Measures[k]
@@ -261,11 +240,12 @@ func (r *Report) Table() *Table {
 	return Tabulate(r.Results, columns)
 }
 
-func between(lo, hi *float64) string {
-	if lo == nil || hi == nil {
+// between prints an interval, or nothing where there is none.
+func between(print func(v float64) string, lo, hi Ratio) string {
+	if lo.IsZero() || hi.IsZero() {
 		return ""
 	}
-	return Figure(*lo) + " to " + Figure(*hi)
+	return lo.Text(print) + " to " + hi.Text(print)
 }
 
 // Figure prints a number with two decimals, or in four digits and an exponent
@@ -293,12 +273,4 @@ func percentOf(v float64) string {
 		decimals = -1 - int(math.Floor(math.Log10(lost)))
 	}
 	return strconv.FormatFloat(100*v, 'f', decimals, 64)
-}
-
-// Optional prints a number, or nothing for nil.
-func Optional(v *float64, f func(float64) string) string {
-	if v == nil {
-		return ""
-	}
-	return f(*v)
 }

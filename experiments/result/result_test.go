@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,15 +15,15 @@ import (
 func sample() *Report {
 	r := &Report{
 		Instance: "paper", Algorithm: "lspe", Knowledge: "model", Budget: 1, Steps: 10, Seeds: 2, Seed: 3,
-		Bound: Ptr(200),
+		Bound: RatioOf(200),
 		Results: []Row{
 			{
 				Policy: "learned", Outcome: Outcome{Reward: 90, Crawls: 1.25, Over: .25, Overrun: .5},
-				Lo: Ptr(80), Hi: Ptr(95),
-				OfWhittle: Ptr(.5), OfWhittleLo: Ptr(.45), OfWhittleHi: Ptr(.55), OfBound: Ptr(.45),
-				Diff: Ptr(-90), DiffLo: Ptr(-91), DiffHi: Ptr(-89), Worst: Ptr(.4),
+				Lo: RatioOf(80), Hi: RatioOf(95),
+				OfWhittle: RatioOf(.5), OfWhittleLo: RatioOf(.45), OfWhittleHi: RatioOf(.55), OfBound: RatioOf(.45),
+				Diff: RatioOf(-90), DiffLo: RatioOf(-91), DiffHi: RatioOf(-89), Worst: RatioOf(.4),
 			},
-			{Policy: "whittle", Outcome: Outcome{Reward: 180, Crawls: 1}, OfWhittle: Ptr(1), OfBound: Ptr(.9)},
+			{Policy: "whittle", Outcome: Outcome{Reward: 180, Crawls: 1}, OfWhittle: RatioOf(1), OfBound: RatioOf(.9)},
 		},
 		Notes: []string{"A <sentence>."},
 	}
@@ -114,19 +115,13 @@ func TestPlain(t *testing.T) {
 // same.
 func TestMeasures(t *testing.T) {
 	row := Row{Policy: "a < b & c"}
-	names := []string{"epochs"}
+	want := `{"epochs":0`
 	for k, m := range Measures {
 		*m.Of(&row.Outcome) = float64(k + 1)
-		names = append(names, m.Name)
+		want += fmt.Sprintf(",%q:%d", m.Name, k+1)
 	}
-	kept, err := json.Marshal(row.Outcome)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, pair := range strings.Split(strings.Trim(string(kept), "{}"), ",") {
-		if want := fmt.Sprintf("%q:%d", names[k], k); pair != want {
-			t.Errorf("an outcome has %s; want %s", pair, want)
-		}
+	if kept, err := json.Marshal(row.Outcome); err != nil || string(kept) != want+"}" {
+		t.Errorf("an outcome is kept as %s, %v; want, with a name from each measure, %s}", kept, err, want)
 	}
 	r := &Report{Results: []Row{row}}
 	var back struct{ Results []Row }
@@ -154,5 +149,42 @@ func TestMeasures(t *testing.T) {
 	}
 	if got := back.Results[0].Policy; got != row.Policy {
 		t.Errorf("the policy is read back as %q; want %q", got, row.Policy)
+	}
+}
+
+// What is missing is NaN where it is computed with, and null or nothing in JSON, which are
+// read back as missing; 0 is a number.
+func TestRatio(t *testing.T) {
+	type kept struct {
+		Null Ratio `json:"null"`
+		Left Ratio `json:"left,omitzero"`
+	}
+	for _, tt := range []struct {
+		name string
+		r    Ratio
+		want string
+	}{
+		{"missing", Ratio{}, `{"null":null}`},
+		{"not a number", RatioOf(math.NaN()), `{"null":null}`},
+		{"infinite", RatioOf(math.Inf(-1)), `{"null":null}`},
+		{"zero", RatioOf(0), `{"null":0,"left":0}`},
+		{"a number", RatioOf(.25), `{"null":0.25,"left":0.25}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := json.Marshal(kept{tt.r, tt.r})
+			if err != nil || string(got) != tt.want {
+				t.Errorf("%s, %v; want %s", got, err, tt.want)
+			}
+			back := kept{RatioOf(7), Ratio{}}
+			if err := json.Unmarshal(got, &back); err != nil || back.Null != tt.r || back.Left != tt.r {
+				t.Errorf("%s is read back as %+v, %v", got, back, err)
+			}
+			if missing := math.IsNaN(tt.r.Value()); missing != tt.r.IsZero() || missing != (tt.r.Text(exact) == "") {
+				t.Errorf("value %v, text %q", tt.r.Value(), tt.r.Text(exact))
+			}
+		})
+	}
+	if err := json.Unmarshal([]byte(`{"null":"many"}`), new(kept)); err == nil {
+		t.Error("a text is read as a number")
 	}
 }

@@ -87,7 +87,7 @@ func List[Row any](rows []Row, fields []Field[Row]) *Table {
 }
 
 // Add appends a row: text as it is, numbers in as many digits as they have, and nothing
-// for a nil pointer or a number that is not finite. It panics if the row is not as long
+// for a number that is missing or not finite. It panics if the row is not as long
 // as the header.
 func (t *Table) Add(cells ...any) {
 	if len(cells) != len(t.Header) {
@@ -97,9 +97,9 @@ func (t *Table) Add(cells ...any) {
 	for i, cell := range cells {
 		switch v := cell.(type) {
 		case float64:
-			row[i] = Optional(Ptr(v), exact)
-		case *float64:
-			row[i] = Optional(v, exact)
+			row[i] = RatioOf(v).Text(exact)
+		case Ratio:
+			row[i] = v.Text(exact)
 		default:
 			row[i] = fmt.Sprint(v)
 		}

@@ -241,11 +241,11 @@ func EstimateBlocks(x []float64, length int) Estimate {
 func (e Estimate) MarshalJSON() ([]byte, error) {
 	type plain Estimate
 	return json.Marshal(struct { // the outer ones hide those of the same name
-		Value *float64 `json:"value"`
-		Lo    *float64 `json:"lo"`
-		Hi    *float64 `json:"hi"`
+		Value result.Ratio `json:"value"`
+		Lo    result.Ratio `json:"lo"`
+		Hi    result.Ratio `json:"hi"`
 		plain
-	}{result.Ptr(e.Value), result.Ptr(e.Lo), result.Ptr(e.Hi), plain(e)})
+	}{result.RatioOf(e.Value), result.RatioOf(e.Lo), result.RatioOf(e.Hi), plain(e)})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -56,8 +56,8 @@ func TestRecord(t *testing.T) {
 				got, want experiments.Figures
 			}{{"learning", got.Learning, want.Learning}, {"learned", got.Learned, want.Learned}} {
 				g, w := tt.got, tt.want
-				if g.Outcome != w.Outcome || g.Whittle != w.Whittle || *g.OfWhittle != *w.OfWhittle ||
-					!(*g.OfWhittle > .1) {
+				if g.Outcome != w.Outcome || g.Whittle != w.Whittle || g.OfWhittle.Value() != w.OfWhittle.Value() ||
+					!(g.OfWhittle.Value() > .1) {
 					t.Errorf("%s: %+v; want %+v", tt.part, g, w)
 				}
 			}

@@ -52,10 +52,10 @@ func (c *crawler) functions() functions {
 
 // describe says who the crawler is.
 func (c *crawler) describe() map[string]any {
-	metrics := map[string]*float64{}
+	metrics := map[string]result.Ratio{}
 	if c.learner != nil {
 		for _, x := range c.learner.Metrics() {
-			metrics[x.Name] = result.Ptr(x.Value)
+			metrics[x.Name] = result.RatioOf(x.Value)
 		}
 	}
 	return map[string]any{

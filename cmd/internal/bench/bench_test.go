@@ -50,7 +50,7 @@ func report(t *testing.T, args ...string) (r result.Report, policies []string, b
 func TestJSON(t *testing.T) {
 	r, policies, byName := report(t, "-steps", "500", "-seeds", "6")
 	if r.Steps != 500 || r.Seeds != 6 || r.Seed != 1 || r.Instance != "paper" ||
-		r.Algorithm != "paper" || r.Knowledge != "model" || r.Bound == nil {
+		r.Algorithm != "paper" || r.Knowledge != "model" || r.Bound.IsZero() {
 		t.Errorf("ran %+v", r)
 	}
 	for _, name := range []string{
@@ -61,12 +61,12 @@ func TestJSON(t *testing.T) {
 		switch {
 		case !ok:
 			t.Errorf("%s is missing from %v", name, policies)
-		case (row.Lo != nil) != strings.HasPrefix(name, "learn") || row.Diff == nil ||
-			row.Worst == nil || !(row.Crawls > 0) || !(*row.OfWhittle > 0) ||
-			!(*row.OfBound > 0):
+		case !row.Lo.IsZero() != strings.HasPrefix(name, "learn") || row.Diff.IsZero() ||
+			row.Worst.IsZero() || !(row.Crawls > 0) || !(row.OfWhittle.Value() > 0) ||
+			!(row.OfBound.Value() > 0):
 			t.Errorf("%+v", row)
-		case row.Lo != nil && !(*row.Lo <= row.Reward*(1+1e-12) && row.Reward <= *row.Hi*(1+1e-12)):
-			t.Errorf("%s: %v is not between %v and %v", name, row.Reward, *row.Lo, *row.Hi)
+		case !row.Lo.IsZero() && !(row.Lo.Value() <= row.Reward*(1+1e-12) && row.Reward <= row.Hi.Value()*(1+1e-12)):
+			t.Errorf("%s: %v is not between %v and %v", name, row.Reward, row.Lo.Value(), row.Hi.Value())
 		}
 	}
 }
@@ -128,12 +128,14 @@ func TestRandom(t *testing.T) {
 		t.Errorf("instance %q, budget %v", r.Instance, r.Budget)
 	}
 	robin := byName["round-robin"]
-	if *byName["whittle"].OfWhittle != 1 || !(*robin.Worst > 0 && *robin.Worst <= *robin.OfWhittle) {
+	if byName["whittle"].OfWhittle.Value() != 1 ||
+		!(robin.Worst.Value() > 0 && robin.Worst.Value() <= robin.OfWhittle.Value()) {
 		t.Errorf("shares of Whittle: %+v", byName)
 	}
 	other, _, _ := drawn("6,2,3 -seed 9001 -steps 300 -seeds 2 -policies whittle")
-	if !strings.HasPrefix(other.Instance, "lognormal/6/9001 and 2 more") || *other.Bound == *r.Bound {
-		t.Errorf("with another -seed: instance %q, bound %v and before %v", other.Instance, *other.Bound, *r.Bound)
+	if !strings.HasPrefix(other.Instance, "lognormal/6/9001 and 2 more") || other.Bound.Value() == r.Bound.Value() {
+		t.Errorf("with another -seed: instance %q, bound %v and before %v",
+			other.Instance, other.Bound.Value(), r.Bound.Value())
 	}
 	r, _, _ = drawn("wide:5,1,2 -steps 100 -seeds 1 -policies whittle")
 	if !strings.HasPrefix(r.Instance, "wide/5/1") {

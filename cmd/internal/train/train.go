@@ -98,7 +98,7 @@ func tell(
 	})
 	for k := range rep.Results { // one run says no more by these than by its shares
 		row := &rep.Results[k]
-		row.Diff, row.DiffLo, row.DiffHi, row.Regret = nil, nil, nil, nil
+		row.Diff, row.DiffLo, row.DiffHi, row.Regret = result.Ratio{}, result.Ratio{}, result.Ratio{}, result.Ratio{}
 	}
 	if first.Fallbacks > 0 {
 		rep.Notes = append(rep.Notes,

@@ -43,7 +43,8 @@ func TestJSON(t *testing.T) {
 	var policies []string
 	for _, row := range r.Results {
 		policies = append(policies, row.Policy)
-		if !(row.Reward > 0) || !(row.Crawls > 0) || row.OfWhittle == nil || row.OfBound == nil || row.Lo != nil {
+		if !(row.Reward > 0) || !(row.Crawls > 0) ||
+			row.OfWhittle.IsZero() || row.OfBound.IsZero() || !row.Lo.IsZero() {
 			t.Errorf("%+v; one seed has no interval", row)
 		}
 	}
