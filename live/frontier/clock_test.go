@@ -32,7 +32,7 @@ func TestClock(t *testing.T) {
 					minute, fetched := 0, 0
 					var last [n]int
 					pass := func(minutes int) {
-						for end := minute + minutes; minute < end; minute += 5 {
+						for end := minute + minutes; minute < end; minute += 15 {
 							s.server.opt.Learned.Advance(s.server.opt.Now())
 							for _, u := range s.infos(inCrawl("L")) {
 								var i int
@@ -42,7 +42,7 @@ func TestClock(t *testing.T) {
 								published := []time.Time{s.server.opt.Now().Add(-10 * time.Minute)}
 								s.want(s.put(report(u.Url, 0, published)), u.Url+" OK")
 							}
-							s.wait(300)
+							s.wait(15 * 60)
 						}
 					}
 					pass(60 * 60)
