@@ -26,8 +26,6 @@ const (
 	maxChildren  = 64 << 10  // bytes of an item, or of the head
 	maxPart      = 256 << 10 // bytes of a part, besides its last item
 	maxPartItems = 1000      // of a part
-	// Items of a feed that are read from its begin on; and the last maxItems, where there are more.
-	maxRead = 100_000
 )
 
 var errNoFeed = failf("it is neither RSS, nor Atom, nor a JSON feed")
@@ -49,8 +47,6 @@ type splitter struct {
 	head  bytes.Buffer
 	items bytes.Buffer // of the part
 	n     int          // items in it
-	read  int          // items so far
-	late  ring         // of items after maxRead
 	open  []element    // that are written and have not ended
 	left  int          // elements within these that have not ended and are left out
 }
@@ -146,7 +142,6 @@ func (s *splitter) start(t xml.StartElement) {
 	s.write(e, e.tag)
 	if e.kind == item {
 		s.n++
-		s.read++
 	}
 }
 
@@ -223,35 +218,17 @@ func (s *splitter) end() error {
 		return nil
 	}
 	e := s.open[len(s.open)-1]
-	if e.kind == frame {
-		if err := s.addLate(); err != nil {
-			return err
-		}
-	}
 	s.open = s.open[:len(s.open)-1]
-	s.write(e, "</"+e.name+">")
-	if e.kind == item && s.read > maxRead {
-		s.late.add(s.items.Bytes()[e.begin:])
+	if e.kind == item && s.items.Len() == e.begin+len(e.tag) { // one without anything in it is none
 		s.items.Truncate(e.begin)
 		s.n--
+		return nil
 	}
+	s.write(e, "</"+e.name+">")
 	if len(s.open) > 0 && (e.kind == inner || s.n < maxPartItems && s.items.Len() < maxPart) {
 		return nil
 	}
 	return s.hand()
-}
-
-// addLate has the last items follow the first ones, while the frame around them is open.
-func (s *splitter) addLate() error {
-	for _, text := range s.late.take() {
-		s.items.Write(text)
-		if s.n++; s.n == maxPartItems || s.items.Len() >= maxPart {
-			if err := s.hand(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // hand hands out a part, which is full or the last one.
@@ -269,29 +246,6 @@ func (s *splitter) hand() error {
 		s.items.WriteString(e.tag)
 	}
 	return err
-}
-
-// ring holds the last maxItems texts.
-type ring struct {
-	texts [][]byte
-	next  int // place of the next one, where there are as many
-}
-
-// add takes up a text, which it copies.
-func (r *ring) add(text []byte) {
-	if len(r.texts) < maxItems {
-		r.texts = append(r.texts, slices.Clone(text))
-		return
-	}
-	r.texts[r.next] = append(r.texts[r.next][:0], text...)
-	r.next = (r.next + 1) % maxItems
-}
-
-// take returns the texts in their order, and forgets them.
-func (r *ring) take() [][]byte {
-	texts := slices.Concat(r.texts[r.next:], r.texts[:r.next])
-	*r = ring{}
-	return texts
 }
 
 // finish ends what is open: the rest is cut.
@@ -376,7 +330,7 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		return errors.New("its items are no list")
 	}
 	var items []jsonItem
-	size, read := 0, 0
+	size := 0
 	hand := func() error {
 		document, err := json.Marshal(map[string][]jsonItem{"items": items})
 		if err == nil && len(items) > 0 {
@@ -386,6 +340,9 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		return err
 	}
 	add := func(it jsonItem) error {
+		if it.ID == nil && it.URL == "" && it.Title == "" && it.Summary == "" && it.Published == "" {
+			return nil // one without anything in it is none
+		}
 		if len(it.ID) > maxChild {
 			it.ID = nil
 		}
@@ -399,27 +356,9 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		}
 		return nil
 	}
-	var late ring
-	var text json.RawMessage
-	for ; d.More(); read++ {
-		if read >= maxRead {
-			if err := d.Decode(&text); err != nil {
-				return err
-			}
-			late.add(text)
-			continue
-		}
+	for d.More() {
 		var it jsonItem
 		if err := d.Decode(&it); err != nil {
-			return err
-		}
-		if err := add(it); err != nil {
-			return err
-		}
-	}
-	for _, text := range late.take() {
-		var it jsonItem
-		if err := json.Unmarshal(text, &it); err != nil {
 			return err
 		}
 		if err := add(it); err != nil {
