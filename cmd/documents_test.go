@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -68,6 +69,43 @@ func TestDocuments(t *testing.T) {
 		command.Dir = dir
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+	t.Run("pictures", func(t *testing.T) { comparePictures(t, dir) })
+}
+
+// label is a text of a picture, with the mark of what breaks the budget.
+var label = regexp.MustCompile(`aria-label="(.*?)( \*)?( \(\* .*|; \* .*|\* .*)?"`)
+
+// comparePictures compares the pictures of docs/pictures.md with those that its commands drew
+// with few epochs: they have the same titles, axes and names, whatever breaks the budget there.
+func comparePictures(t *testing.T, dir string) {
+	page, err := os.ReadFile("../docs/pictures.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| \\[.*?\\]\\((.*?)\\).*`(results/.*?\\.svg)`")
+	rows := row.FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 5 {
+		t.Errorf("docs/pictures.md has %d pictures of results: %q", len(rows), rows)
+	}
+	words := func(path string) (all []string) {
+		svg, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range label.FindAllStringSubmatch(string(svg), -1) {
+			if _, err := strconv.ParseFloat(m[1], 64); err != nil { // a number is of a tick
+				all = append(all, m[1])
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	for _, r := range rows {
+		shipped, drawn := words(filepath.Join("../docs", r[1])), words(filepath.Join(dir, r[2]))
+		if len(shipped) < 3 || !slices.Equal(shipped, drawn) {
+			t.Errorf("docs/%s has the words %q; its commands draw %q", r[1], shipped, drawn)
 		}
 	}
 }

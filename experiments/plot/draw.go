@@ -88,10 +88,11 @@ func (f Figure) with(open func(*drawing) vg.CanvasWriterTo) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// drawing is a figure that knows how wide and high it is, with the legend next to the
-// data, where it covers nothing.
+// drawing is a figure that knows how wide and high it is. Names of series stand next to the
+// data, where they cover nothing: at the ends of curves, or in a legend.
 type drawing struct {
 	plot                *plot.Plot
+	ends                []end
 	legend              plot.Legend
 	width, height, left vg.Length // left is how wide the part without the legend is
 }
@@ -116,8 +117,14 @@ func (f Figure) lay() (*drawing, error) {
 	for _, s := range f.Series {
 		f.addBands(p, &s) // which lie below all lines
 	}
+	named := f.fewCurves()
 	for _, s := range f.Series {
-		if sign := f.add(p, &s); s.Name != "" {
+		sign := f.add(p, &s)
+		switch {
+		case s.Name == "":
+		case named:
+			d.ends = append(d.ends, f.endOf(&s))
+		default:
 			d.legend.Add(s.Name, sign)
 		}
 	}
@@ -134,6 +141,9 @@ func (f Figure) lay() (*drawing, error) {
 	}
 	d.height = 4.2*vg.Inch + vg.Length(max(0, len(f.Y.Names)-16))*vg.Points(9)
 	d.width = d.left
+	for _, e := range d.ends {
+		d.width = max(d.width, d.left+beforeName+p.Legend.TextStyle.Width(e.name)+vg.Points(6))
+	}
 	if size := d.legend.Rectangle(draw.Canvas{}).Size(); size.Y > 0 {
 		d.width += size.X + vg.Points(18)
 		d.height = max(d.height, size.Y+vg.Inch)
@@ -149,6 +159,7 @@ func (d *drawing) draw(c vg.Canvas) {
 	left.Max.X = d.left
 	left = draw.Crop(left, vg.Points(6), -vg.Points(14), vg.Points(6), -vg.Points(6))
 	d.plot.Draw(left)
+	d.nameEnds(d.plot.DataCanvas(left), all)
 	right.Min.X, right.Max.Y = left.Max.X+vg.Points(6), d.plot.DataCanvas(left).Max.Y
 	d.legend.Draw(right)
 }
@@ -293,7 +304,7 @@ func (f *Figure) addBands(p *plot.Plot, s *Series) {
 	if s.Kind == Points || len(s.Lo) == 0 {
 		return
 	}
-	colour := colourOf(s.Style)
+	colour := s.colour()
 	for _, r := range f.placed(s) {
 		if len(r.at) > 1 {
 			slices.Reverse(r.hi)
@@ -305,7 +316,7 @@ func (f *Figure) addBands(p *plot.Plot, s *Series) {
 
 // add draws a series but for its bands, and returns what stands for it in the legend.
 func (f *Figure) add(p *plot.Plot, s *Series) (sign plot.Thumbnailer) {
-	colour := colourOf(s.Style)
+	colour := s.colour()
 	line := plotter.Line{LineStyle: draw.LineStyle{Color: colour, Width: vg.Points(1.4)}}
 	for _, v := range lookOf(s.Style).Dash {
 		line.Dashes = append(line.Dashes, vg.Length(.7*v))

@@ -68,6 +68,16 @@ type Series struct {
 	Y     Values `json:"y"` // a gap where not finite
 	Lo    Values `json:"lo,omitempty"`
 	Hi    Values `json:"hi,omitempty"`
+
+	Grey bool `json:"-"` // it is grey in files, as what breaks the budget, and keeps its style on pages
+}
+
+// colour returns the colour of a series in files.
+func (s *Series) colour() color.RGBA {
+	if s.Grey {
+		return grey
+	}
+	return colourOf(s.Style)
 }
 
 // Guide returns a straight line to compare data with.

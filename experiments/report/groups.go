@@ -22,7 +22,7 @@ type group struct {
 // series returns the series of a group in a figure.
 func (g group) series(f *plot.Figure) *plot.Series {
 	s := f.Of(result.Marked(g.name, g.over))
-	s.Style = g.style
+	s.Style, s.Grey = g.style, g.over
 	return s
 }
 

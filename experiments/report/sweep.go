@@ -131,6 +131,10 @@ func along(s *sweep.Summary) Section {
 		return out
 	}
 	least, greatest := values[0], values[len(values)-1]
+	kept := map[string]bool{} // lines of which some cell keeps the budget
+	for i, c := range s.Cells {
+		kept[others(s, i, axis)] = kept[others(s, i, axis)] || !c.Over
+	}
 	for _, name := range s.Show {
 		j := s.Column(name)
 		f := plot.New("along-"+name, "", symbol(axis), s.Figures[j].Words)
@@ -143,6 +147,11 @@ func along(s *sweep.Summary) Section {
 			}
 		}
 		f.Series = slices.DeleteFunc(f.Series, func(s plot.Series) bool { return len(s.X) < 2 })
+		for k := range f.Series {
+			if line := &f.Series[k]; !kept[line.Name] {
+				line.Name, line.Grey, f.Title = result.Marked(line.Name, true), true, "* breaks the budget"
+			}
+		}
 		out.Figures = append(out.Figures, f)
 	}
 	return out
