@@ -60,7 +60,7 @@ func Summarize(groups []Group, metric int) (s Summary) {
 		}
 		if g.Than != nil {
 			x, y := g.pair(g.Than, metric)
-			diff := x.less(y).mean()
+			diff := x.minus(y).mean()
 			row.Diff = &diff
 		}
 		s.Rows, s.Order = append(s.Rows, row), append(s.Order, i)
@@ -154,7 +154,7 @@ func verdict(ranked []Group, metric int) string {
 	}
 	best, second := ranked[0], ranked[1]
 	x, y := best.pair(&second, metric)
-	diff := x.less(y).mean()
+	diff := x.minus(y).mean()
 	by := ""
 	if name := best.Figures[metric].Name; name != "" {
 		by = " by " + name
@@ -239,8 +239,8 @@ func (g *Group) Values(figure int) []float64 {
 	return x.runs
 }
 
-// less returns the difference of two samples of the same seeds.
-func (s sample) less(y sample) sample {
+// minus returns the difference of two samples of the same seeds.
+func (s sample) minus(y sample) sample {
 	return sample{
 		runs:       floats.SubTo(make([]float64, len(s.runs)), s.runs, y.runs),
 		replicates: floats.SubTo(make([]float64, len(s.replicates)), s.replicates, y.replicates),

@@ -93,10 +93,10 @@ type place struct {
 	Rules Source `json:"rules"`
 	Added int    `json:"added,omitempty"` // epoch
 	// Crawls handed out since the last one that succeeded, or failed with a time of the next.
-	Tries int `json:"tries,omitempty"`
-	Due   int `json:"due,omitempty"`  // epoch at which its longest interval ends; 0 without one
-	Told  int `json:"told,omitempty"` // epoch at which it was set how long it waits
-	Done  int `json:"-"`              // its place, plus 1, among the crawls of this epoch
+	Tries    int `json:"tries,omitempty"`
+	Due      int `json:"due,omitempty"`  // epoch at which its longest interval ends; 0 without one
+	Feedback int `json:"told,omitempty"` // epoch of its last feedback, from which on it waits
+	Done     int `json:"-"`              // its place, plus 1, among the crawls of this epoch
 }
 
 // NewCrawler returns a crawler without sources whose first epoch begins at start.

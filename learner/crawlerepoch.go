@@ -77,7 +77,7 @@ func (c *Crawler) bar(i int, until time.Time) {
 // postpone begins the longest interval of source i anew.
 func (c *Crawler) postpone(i int) {
 	p := &c.src[i]
-	p.Told = max(0, c.view.Epoch)
+	p.Feedback = max(0, c.view.Epoch)
 	if p.Rules.Longest == 0 {
 		return
 	}
@@ -154,13 +154,13 @@ func (c *Crawler) goBack(now time.Time) {
 	for i := range c.src {
 		p := &c.src[i]
 		c.view.Last[i], p.Added = min(c.view.Last[i], epoch-1), min(p.Added, epoch)
-		if p.Told > epoch {
-			p.Told = epoch
+		if p.Feedback > epoch {
+			p.Feedback = epoch
 			p.Due = max(epoch, p.Due-latest+epoch)
 			c.limits.NotBefore[i] = max(epoch, c.limits.NotBefore[i]-latest+epoch)
 		}
 		if p.Name != "" && p.Rules.Longest > 0 {
-			p.Due = min(p.Due, max(epoch, p.Told+int(p.Rules.Longest/c.opt.Epoch), c.limits.NotBefore[i]))
+			p.Due = min(p.Due, max(epoch, p.Feedback+int(p.Rules.Longest/c.opt.Epoch), c.limits.NotBefore[i]))
 			c.overdue.Add(i, p.Due)
 		}
 	}

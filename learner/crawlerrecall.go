@@ -41,7 +41,7 @@ type sourceState struct {
 	Of        string          `json:"of"` // the crawler whose epochs and learner these are
 	Added     int             `json:"added"`
 	Tries     int             `json:"tries,omitempty"`
-	Told      int             `json:"told,omitempty"` // epoch at which NotBefore was set; 0 in older versions
+	Feedback  int             `json:"told,omitempty"` // epoch at which NotBefore was set; 0 in older versions
 	Last      int             `json:"last"`           // epoch, before that of Crawled
 	NotBefore int             `json:"not_before"`     // epoch
 	Learned   json.RawMessage `json:"learned"`        // before Crawled
@@ -67,7 +67,7 @@ func (c *Crawler) SourceState(name string) ([]byte, error) {
 	}
 	p := &c.src[i]
 	s := sourceState{
-		Of: c.life(), Added: p.Added, Tries: p.Tries, Told: p.Told,
+		Of: c.life(), Added: p.Added, Tries: p.Tries, Feedback: p.Feedback,
 		Last: c.view.Last[i], NotBefore: c.limits.NotBefore[i], Epoch: c.view.Epoch,
 	}
 	if k := p.Done - 1; k >= 0 {
@@ -145,7 +145,7 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 	case s.Of != c.life():
 		return nil, 0, fmt.Errorf("it is a state of %s", s.Of)
 	case s.Last < -1 || s.Added < 0 || s.Epoch < max(s.Last, 0) || s.Epoch > lastEpoch ||
-		max(s.NotBefore, s.Told) > lastEpoch || s.Told < 0:
+		max(s.NotBefore, s.Feedback) > lastEpoch || s.Feedback < 0:
 		return nil, 0, fmt.Errorf("it was crawled at epoch %d, of %d", s.Last, s.Epoch)
 	case s.Crawled != nil:
 		if err := c.checkCrawled(s.Crawled); err != nil {
@@ -160,7 +160,7 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 		return nil, 0, cmp.Or(strictly(empty, known), err)
 	}
 	p := &c.src[i]
-	p.Told = cmp.Or(s.Told, s.Epoch)
+	p.Feedback = cmp.Or(s.Feedback, s.Epoch)
 	p.Added, p.Tries, c.view.Last[i], c.limits.NotBefore[i] = s.Added, s.Tries, s.Last, s.NotBefore
 	return s.Crawled, s.Epoch, nil
 }

@@ -151,12 +151,12 @@ func (s *Saved) Crawler() (*Crawler, error) {
 
 // restore takes up the next source.
 func (c *Crawler) restore(p placeState) error {
-	if p.Last < -1 || p.Last > c.view.Epoch || min(p.Added, p.Told) < 0 || p.Added > c.view.Epoch+1 {
+	if p.Last < -1 || p.Last > c.view.Epoch || min(p.Added, p.Feedback) < 0 || p.Added > c.view.Epoch+1 {
 		return fmt.Errorf("it was added at epoch %d and crawled at %d, of %d", p.Added, p.Last, c.view.Epoch)
 	}
-	p.Due, p.NotBefore, p.Told = min(p.Due, lastEpoch), min(p.NotBefore, lastEpoch), min(p.Told, lastEpoch)
-	if p.Told == 0 { // it was saved by a version that did not keep it
-		p.Told = max(0, c.view.Epoch)
+	p.Due, p.NotBefore, p.Feedback = min(p.Due, lastEpoch), min(p.NotBefore, lastEpoch), min(p.Feedback, lastEpoch)
+	if p.Feedback == 0 { // it was saved by a version that did not keep it
+		p.Feedback = max(0, c.view.Epoch)
 	}
 	i := len(c.src)
 	c.grow()

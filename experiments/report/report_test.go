@@ -204,6 +204,44 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// The table of cells has its figures in words, and says once of how many seeds their means are.
+func TestCellsInWords(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, note string
+	}{
+		{"with intervals", small, "Means over 6 seeds in each cell, with 95 % intervals"},
+		{
+			"too few seeds", strings.Replace(small, "seeds = 6", "seeds = 3", 1),
+			"Means over 3 seeds in each cell, too few",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, p := load(t, sweepIn(t, tt.text))
+			table := p.Sections[0].Table
+			want := []string{
+				"cell", "interest per epoch, while learning", "crawls per epoch, while learning",
+				"interest per epoch, while learning, middle half of the seeds",
+				"interest per epoch, while learning, less that of " + s.Reference,
+			}
+			if !slices.Equal(table.Header, want) {
+				t.Errorf("headings %q; want %q", table.Header, want)
+			}
+			if text := fmt.Sprint(table.Rows); strings.Contains(text, "n =") {
+				t.Errorf("cells repeat how many seeds they have: %s", text)
+			}
+			if notes := p.Sections[0].Notes; len(notes) != 1 || !strings.HasPrefix(notes[0], tt.note) {
+				t.Errorf("notes %q; want one that begins with %q", notes, tt.note)
+			}
+		})
+	}
+	dir := sweepIn(t, small)
+	s, _ := load(t, dir)
+	s.Cells[1].IQM.N = 5
+	if head := s.Worded().Header; head[1] != "n" || !strings.Contains(s.Explained(), "n is how many seeds") {
+		t.Errorf("a run is missing, and the headings are %q: %s", head, s.Explained())
+	}
+}
+
 func TestWrite(t *testing.T) {
 	dir := sweepIn(t, small)
 	first := write(t, dir)

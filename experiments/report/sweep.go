@@ -25,7 +25,7 @@ func readSweep(_ context.Context, dir string) (*Page, error) {
 		return nil, err
 	}
 	var groups []group // one per cell
-	cells := Section{Title: "Cells", Table: s.Table(), Draws: true}
+	cells := Section{Title: "Cells", Table: s.Worded(), Notes: []string{s.Explained()}, Draws: true}
 	for i, cell := range s.Cells {
 		g := group{name: cmp.Or(cell.Label, cell.Name), over: cell.Over, style: i}
 		cells.Table.Rows[i][0] = result.Marked(g.name, g.over)

@@ -42,6 +42,15 @@ func (e Estimate) String() string {
 	case math.IsNaN(e.Lo):
 		return fmt.Sprintf("%s (n = %d)", Format(e.Value), e.N)
 	}
+	return e.Within()
+}
+
+// Within returns "value [lo, hi]", and the value alone where there is no interval: for a
+// table that says elsewhere of how many values its estimates are.
+func (e Estimate) Within() string {
+	if math.IsNaN(e.Lo) || e.Same {
+		return Format(e.Value)
+	}
 	return fmt.Sprintf("%s [%s, %s]", Format(e.Value), Format(e.Lo), Format(e.Hi))
 }
 

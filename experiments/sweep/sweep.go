@@ -195,7 +195,7 @@ const SummaryFile = "summary.json"
 // Document implements [result.Printed].
 func (s *Summary) Document() result.Document {
 	return result.Document{
-		Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.less()},
+		Value: s, Rows: s.long(), Table: s.Table(), First: []string{"cell", s.Metric, s.difference()},
 		Notes: slices.Concat([]string{s.Question, s.Sentence()}, s.Notes, s.Warnings(), []string{s.Verdict}),
 	}
 }
@@ -245,29 +245,74 @@ func (s *Summary) Warnings() (all []string) {
 	return all
 }
 
-// less is the head of the column of differences.
-func (s *Summary) less() string { return s.Metric + " − " + s.Reference }
+// difference is the head of the column of differences.
+func (s *Summary) difference() string { return s.Metric + " − " + s.Reference }
 
 // Table is the short table, one row per cell, with intervals: the shown figures,
 // and the comparison with the reference where there is any. Cells that break the
 // budget are marked.
 func (s *Summary) Table() *result.Table {
+	return s.table(s.Show, "IQM of "+s.Metric, s.difference(), true)
+}
+
+// Worded is the short table with figures in words. Of how many seeds each mean is stands in
+// it where that is not the same for all; Explained says the rest.
+func (s *Summary) Worded() *result.Table {
+	var heads []string
+	for _, name := range s.Show {
+		heads = append(heads, s.Figures[s.Column(name)].Words)
+	}
+	words := s.Figures[s.Column(s.Metric)].Words
+	return s.table(heads, words+", middle half of the seeds", words+", less that of "+s.Reference, s.runs() == 0)
+}
+
+// Explained says what the columns of Worded are.
+func (s *Summary) Explained() string {
+	text := "Means with 95 % intervals in brackets"
+	switch n := s.runs(); {
+	case n == 0:
+		text += "; n is how many seeds of a cell are done"
+	case n < stats.MinSeeds:
+		text = fmt.Sprintf("Means over %s in each cell, too few for intervals", result.Count(n, "seed"))
+	default:
+		text = fmt.Sprintf("Means over %d seeds in each cell, with 95 %% intervals in brackets where they differ", n)
+	}
+	return text + ". The middle half of the seeds leaves out the best and the worst quarter (interquartile mean)."
+}
+
+// runs returns how many runs each cell has, 0 if not all have as many.
+func (s *Summary) runs() int {
+	n := s.Cells[0].IQM.N
+	if slices.ContainsFunc(s.Cells, func(c Row) bool { return c.IQM.N != n }) {
+		return 0
+	}
+	return n
+}
+
+// table is the short table with those headings. Unless the cells have their numbers of runs
+// they are left out.
+func (s *Summary) table(heads []string, iqm, difference string, numbers bool) *result.Table {
+	text := stats.Estimate.Within
 	columns := []result.Column[Row]{
 		{Head: "cell", Cell: func(c Row) string { return result.Marked(c.Name, c.Over) }},
-		{Head: "n", Cell: func(c Row) string { return strconv.Itoa(c.IQM.N) }},
 	}
-	for _, name := range s.Show {
+	if numbers {
+		text = stats.Estimate.String
+		n := func(c Row) string { return strconv.Itoa(c.IQM.N) }
+		columns = append(columns, result.Column[Row]{Head: "n", Cell: n})
+	}
+	for k, name := range s.Show {
 		j := s.Column(name)
-		mean := func(c Row) string { return c.Mean[j].String() }
-		columns = append(columns, result.Column[Row]{Head: name, Cell: mean})
+		mean := func(c Row) string { return text(c.Mean[j]) }
+		columns = append(columns, result.Column[Row]{Head: heads[k], Cell: mean})
 	}
 	columns = append(columns,
-		result.Column[Row]{Head: "IQM of " + s.Metric, Cell: func(c Row) string { return c.IQM.String() }},
-		result.Column[Row]{Head: s.less(), Cell: func(c Row) string {
+		result.Column[Row]{Head: iqm, Cell: func(c Row) string { return text(c.IQM) }},
+		result.Column[Row]{Head: difference, Cell: func(c Row) string {
 			if c.Diff == nil {
 				return ""
 			}
-			return c.Diff.String()
+			return text(*c.Diff)
 		}})
 	return result.Tabulate(s.Cells, columns)
 }

@@ -131,8 +131,8 @@ func (c *Comparison) Parse(args []string, stdout io.Writer) (done bool, err erro
 	return false, nil
 }
 
-// of returns the run of the flags, but for -set, for a policy of that name.
-func (c *Comparison) of(policy string) experiments.Run {
+// runFor returns the run of the flags, but for -set, for a policy of that name.
+func (c *Comparison) runFor(policy string) experiments.Run {
 	run := c.Run
 	if run.World.Trace != "" && !c.Flags.IsSet("steps") {
 		run.Steps = math.MaxInt32 // as many as there are
@@ -144,8 +144,8 @@ func (c *Comparison) of(policy string) experiments.Run {
 	return run
 }
 
-// on returns the run on an instance.
-func (c *Comparison) on(r experiments.Run, k int) experiments.Run {
+// withInstance returns the run on the instance of that number.
+func (c *Comparison) withInstance(r experiments.Run, k int) experiments.Run {
 	r.Instance.Name = c.Instances[k]
 	return r
 }
@@ -153,7 +153,7 @@ func (c *Comparison) on(r experiments.Run, k int) experiments.Run {
 // Choose returns the contenders of those names, or all that apply. learned stands for
 // the learner of -algorithm.
 func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, error) {
-	base, err := c.Engine.Resolve(ctx, c.on(c.of("whittle"), 0))
+	base, err := c.Engine.Resolve(ctx, c.withInstance(c.runFor("whittle"), 0))
 	if err != nil {
 		return nil, WrongSetting(err)
 	}
@@ -189,7 +189,7 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 			return nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
 		}
 		x.Learns = e.Learns
-		run := c.of(e.Name)
+		run := c.runFor(e.Name)
 		for _, key := range e.Keys(c.Level) {
 			if v, ok := c.settings[key]; ok {
 				run.Learner[key] = v
@@ -197,7 +197,7 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 			has = append(has, key)
 		}
 		for k := range c.Instances {
-			j, err := c.Engine.Resolve(ctx, c.on(run, k))
+			j, err := c.Engine.Resolve(ctx, c.withInstance(run, k))
 			if err != nil && x.Optional && k > 0 {
 				c.left = append(c.left, fmt.Sprintf("%s is left out: %v", name, err))
 				x.Jobs = nil
