@@ -16,7 +16,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -229,11 +228,7 @@ func serve(ctx context.Context, c *crawl.Crawler, page string, stdout io.Writer)
 		if err != nil {
 			return err
 		}
-		s := &http.Server{
-			Handler: web.Guard(page, c.Handler(), "/websub/"), MaxHeaderBytes: 64 << 10,
-			ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
-			WriteTimeout: time.Minute, IdleTimeout: time.Minute,
-		}
+		s := web.Server(page, c.Handler(), "/websub/")
 		go s.Serve(l)
 		defer s.Close()
 		fmt.Fprintf(stdout, "Crawling; http://%s shows what is found. Ctrl-C ends it.\n", l.Addr())

@@ -228,14 +228,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Serve(listen) })
-	pages := &http.Server{ReadHeaderTimeout: 10 * time.Second}
+	pages := web.Server(set.http, server.HTTP(), "/health")
 	if set.http != "" {
 		l, err := net.Listen("tcp", set.http)
 		if err != nil {
 			g.Stop()
 			return err
 		}
-		pages.Handler = web.Guard(set.http, server.HTTP(), "/health")
 		log.Info("page", "address", "http://"+l.Addr().String())
 		group.Go(func() error {
 			if err := pages.Serve(l); err != http.ErrServerClosed {

@@ -1,4 +1,4 @@
-// Package web guards the pages of commands.
+// Package web serves and guards the pages of commands.
 package web
 
 import (
@@ -7,7 +7,18 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 )
+
+// Server returns one of a guarded page. Clients that send or read slowly, or nothing more,
+// do not hold a connection for longer than a minute.
+func Server(listen string, h http.Handler, open ...string) *http.Server {
+	return &http.Server{
+		Handler: Guard(listen, h, open...), MaxHeaderBytes: 64 << 10,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+	}
+}
 
 // Guard answers requests for a page only under names of the address at which it listens, so
 // that no page elsewhere can read it under a name of its own that leads here (DNS
