@@ -15,6 +15,7 @@ const (
 	kindValue = 'v' // a value of the caller's
 
 	kindCommits = 'c' // how many commits there were
+	kindFormat  = 'f' // of the records, as a number
 )
 
 // appendQueue appends the key of a queue, or what the keys of a crawl begin with

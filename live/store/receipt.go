@@ -90,6 +90,8 @@ var ErrInUse = errors.New("it is in use by a program that runs")
 // explain says of an error of Open what can be done.
 func explain(dir string, err error) error {
 	switch {
+	case errors.Is(err, ErrNewer):
+		return fmt.Errorf("store %s: %w", dir, err)
 	case errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process":
 		return fmt.Errorf("store %s: %w", dir, ErrInUse)
 	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EROFS) ||

@@ -21,9 +21,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -53,7 +55,13 @@ type Options struct {
 	Log    *slog.Logger
 	FS     vfs.FS              // nil is that of the system
 	Synced func(time.Duration) // is given how long each sync took; may be nil
+	// Sync is how long a commit may be acknowledged before it is synced: 0 syncs each commit
+	// before, and Never leaves it to the system.
+	Sync time.Duration
 }
+
+// Never is [Options].Sync of a store that is never synced.
+const Never = time.Duration(math.MaxInt64)
 
 // Store is a schedule on disk. Its methods may be called at once.
 type Store struct {
@@ -77,8 +85,10 @@ type Store struct {
 	lost     error
 	receipts vfs.File // of the writer
 
-	work   chan struct{} // the batch is not empty
-	closer sync.WaitGroup
+	work     chan struct{} // the batch is not empty
+	closing  chan struct{}
+	closer   sync.WaitGroup
+	unsynced atomic.Bool // something was acknowledged since the last sync
 }
 
 // Commit is the writing of what a call changed; nil is that of nothing.
@@ -95,7 +105,7 @@ func (c *Commit) Wait() {
 
 // Open opens the store in a directory, and makes it where it is missing.
 func Open(dir string, o *Options) (*Store, error) {
-	s := &Store{dir: dir, work: make(chan struct{}, 1), pending: newCommit()}
+	s := &Store{dir: dir, work: make(chan struct{}, 1), closing: make(chan struct{}), pending: newCommit()}
 	if o != nil {
 		s.opt = *o
 	}
@@ -119,7 +129,10 @@ func Open(dir string, o *Options) (*Store, error) {
 		return nil, explain(dir, err)
 	}
 	s.batch = s.db.NewBatch()
-	err = s.load()
+	err = s.openFormat()
+	if err == nil {
+		err = s.load()
+	}
 	if err == nil {
 		err = s.openReceipt()
 	}
@@ -128,6 +141,9 @@ func Open(dir string, o *Options) (*Store, error) {
 		return nil, explain(dir, err)
 	}
 	s.closer.Go(s.write)
+	if s.opt.Sync > 0 && s.opt.Sync < Never {
+		s.closer.Go(func() { s.syncEvery(s.opt.Sync) })
+	}
 	return s, nil
 }
 
@@ -171,6 +187,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	close(s.work)
+	close(s.closing)
 	s.closer.Wait()
 	return errors.Join(s.receipts.Close(), s.db.Close())
 }
@@ -188,16 +205,51 @@ func (s *Store) write() {
 		s.mu.Unlock()
 
 		began := time.Now()
-		if err := b.Commit(pebble.Sync); err != nil {
-			panic(fmt.Sprintf("store %s: %v", s.dir, err))
+		how := pebble.NoSync
+		if s.opt.Sync == 0 {
+			how = pebble.Sync
 		}
+		s.must(b.Commit(how))
 		b.Close()
 		if _, err := s.receipts.WriteAt(r.line(), 0); err != nil {
 			s.opt.Log.Debug("no receipt is written", "error", err)
 		}
 		close(c.done)
-		if s.opt.Synced != nil {
-			s.opt.Synced(time.Since(began))
+		if s.opt.Sync == 0 {
+			s.synced(began)
+		} else {
+			s.unsynced.Store(true)
+		}
+	}
+}
+
+// must ends the program after an error of the disk.
+func (s *Store) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("store %s: %v", s.dir, err))
+	}
+}
+
+func (s *Store) synced(began time.Time) {
+	if s.opt.Synced != nil {
+		s.opt.Synced(time.Since(began))
+	}
+}
+
+// syncEvery syncs what was acknowledged before, until the store is closed.
+func (s *Store) syncEvery(every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-tick.C:
+			if s.unsynced.Swap(false) {
+				began := time.Now()
+				s.must(s.db.LogData(nil, pebble.Sync))
+				s.synced(began)
+			}
 		}
 	}
 }
@@ -451,6 +503,12 @@ func (s *Store) get(key []byte) ([]byte, error) {
 	}
 	defer closer.Close()
 	return bytes.Clone(value), nil
+}
+
+// Backup copies the store, as it is now on disk, to a directory that is not there yet. Files
+// that do not change are linked where that is possible.
+func (s *Store) Backup(dir string) error {
+	return s.db.Checkpoint(dir, pebble.WithFlushedWAL())
 }
 
 // Find returns what is kept of a URL, or nil if it is not known.

@@ -516,3 +516,110 @@ func TestShift(t *testing.T) {
 		s.Close()
 	}
 }
+
+// TestSync: with a sync of each commit a power cut keeps what was acknowledged; with one now
+// and then it may lose what came after the last; and without any, all.
+func TestSync(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		sync     time.Duration
+		at, once bool // whether it is kept at once, and after ten times the interval
+	}{
+		{"every commit", 0, true, true},
+		{"never", Never, false, false},
+		{"within 20 ms", 20 * time.Millisecond, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fs := vfs.NewCrashableMem()
+			s, err := Open("frontier", &Options{FS: fs, Sync: tt.sync})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			kept := func(url string) bool {
+				again := open(t, crash(fs, 0, 1))
+				defer again.Close()
+				r, err := again.Find(schedule.ID{Crawl: "c", Key: "k", URL: url})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r != nil
+			}
+			put := func(url string) {
+				c, err := s.Put(schedule.ID{Crawl: "c", Key: "k", URL: url}, 1, 1, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Wait()
+			}
+			put("first")
+			if got := kept("first"); got != tt.at && (tt.at || tt.sync == Never) { // a tick may be just now
+				t.Errorf("that a URL is on disk when it is acknowledged is %v, want %v", got, tt.at)
+			}
+			if time.Sleep(10 * 20 * time.Millisecond); kept("first") != tt.once {
+				t.Errorf("that it is on disk after 200 ms is %v, want %v", !tt.once, tt.once)
+			}
+		})
+	}
+}
+
+// TestBackup: a copy of a store that runs is a store with what was acknowledged before, and
+// the two change apart.
+func TestBackup(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	defer s.Close()
+	put := func(url string) {
+		c, err := s.Put(schedule.ID{Crawl: "c", Key: "k", URL: url}, 1, 1, []byte("data"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Wait()
+	}
+	put("before")
+	if err := s.Backup("copy"); err != nil {
+		t.Fatal(err)
+	}
+	put("after")
+	if err := s.Backup("copy"); err == nil {
+		t.Error("a copy takes the place of another one")
+	}
+	again, err := Open("copy", &Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	var urls []string
+	again.URLs("c", "", func(r *Record) bool { urls = append(urls, r.URL+" "+string(r.Data)); return true })
+	if err := again.Lost(); err != nil || !slices.Equal(urls, []string{"before data"}) {
+		t.Errorf("the copy has %q, want the one URL that was put before it was made: %v", urls, err)
+	}
+}
+
+// TestFormat: a store without the number of its format is of the first one, and one that a
+// later program wrote is left as it is.
+func TestFormat(t *testing.T) {
+	fs := vfs.NewMem()
+	number := func(change func(s *Store)) (found []byte) {
+		s := open(t, fs)
+		defer s.Close()
+		found, err := s.get([]byte{kindFormat})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(s)
+		return found
+	}
+	number(func(s *Store) { s.db.Delete([]byte{kindFormat}, nil) })
+	if got, want := number(func(*Store) {}), appendNumbers(nil, format); !bytes.Equal(got, want) {
+		t.Errorf("the format of a store without a number becomes %v, want %v", got, want)
+	}
+	number(func(s *Store) { s.db.Set([]byte{kindFormat}, appendNumbers(nil, format+1), nil) })
+	s, err := Open("frontier", &Options{FS: fs})
+	if err == nil {
+		s.Close()
+	}
+	if want := "newer than this program: it is 2; this one reads up to 1"; !strings.Contains(fmt.Sprint(err), want) {
+		t.Errorf("the error is %v, want %q", err, want)
+	}
+}
