@@ -129,6 +129,13 @@ func (r *referee) breach(broken bool, rule, format string, args ...any) {
 	}
 }
 
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 func draw(parts ...any) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, parts...)
@@ -255,9 +262,6 @@ func (r *referee) feed(
 	// again for that long.
 	chance := draw(k, s.requests) % 8
 	show := func(tag string, wait, unchanged time.Duration) func() {
-		if s.items == 0 && (kind == "endless" || kind == "JSON") {
-			s.items++ // that has nothing
-		}
 		s.failures, s.allowed, s.must = 0, now.Add(wait), now.Add(longest)
 		newest := now.Unix() / every(k)
 		if s.tag != "" && s.tag == tag {
@@ -283,8 +287,10 @@ func (r *referee) feed(
 		}
 	}
 	defer func() {
-		if kind == "found" && path != "feed" {
-			s.must = time.Time{} // it is behind the other
+		if kind == "found" && path != "feed" { // it is behind the other, which waits for as long
+			before := r.sites[fmt.Sprintf("feed %d (found) feed", k)]
+			before.must = later(before.must, s.must)
+			s.must = time.Time{}
 		}
 	}()
 	tag = fmt.Sprintf(`W/"%d-%d"`, k, now.Unix()/7200+int64(k)) // it changes every two hours
@@ -343,6 +349,9 @@ func (r *referee) feed(
 		return status(http.StatusMovedPermanently)
 	case kind == "found" && path == "feed":
 		s.must = now.Add(longest)
+		if cdn := r.sites["host cdn"+simNames]; cdn != nil {
+			s.must = later(s.must, cdn.allowed)
+		}
 		head.Set("Location", fmt.Sprintf("http://cdn%s/%d/new", simNames, k))
 		return status(http.StatusFound)
 	case kind == "loop":
