@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
@@ -262,17 +261,9 @@ func (a *Axis) style(to *plot.Axis) {
 		}
 		to.Tick.Marker, to.Tick.Length = ticks, 0
 	case a.Log:
-		to.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick {
-			ticks := plot.LogTicks{Prec: -1}.Ticks(math.Pow(10, lo), math.Pow(10, hi))
-			for i := range ticks {
-				if digit := ticks[i].Value / math.Pow(10, math.Floor(math.Log10(ticks[i].Value))); hi-lo < 2 &&
-					ticks[i].Label == "" && (math.Abs(digit-2) < .1 || math.Abs(digit-5) < .1) {
-					ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 3, 64) // few would have one
-				}
-				ticks[i].Value = math.Log10(ticks[i].Value)
-			}
-			return ticks
-		})
+		to.Tick.Marker = plot.TickerFunc(logTicks)
+	default:
+		to.Tick.Marker = plot.TickerFunc(evenTicks)
 	}
 }
 

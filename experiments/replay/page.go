@@ -209,7 +209,7 @@ func (a *Answer) figure() plot.Figure {
 // Words says what a schedule is.
 func (a *Answer) Words(policy string) string {
 	words := map[string]string{
-		"now": "now: " + a.Now, "learning": "the learner, from nothing",
+		"now": "now: " + a.Now, "learning": "the learner, while it learns",
 		"certainty": "Whittle of interest, rates estimated",
 		"whittle":   "Whittle of interest, rates known", "round-robin": "every source in turn", "miniflux": "Miniflux",
 		"commafeed": "CommaFeed", "nutch": "Nutch", "stormcrawler": "StormCrawler",
@@ -217,7 +217,7 @@ func (a *Answer) Words(policy string) string {
 	name, relative := strings.CutSuffix(policy, "-relative")
 	switch text := words[name]; {
 	case strings.HasPrefix(policy, learnsFor):
-		return "the learner of " + strings.TrimPrefix(policy, learnsFor)
+		return "the learner, aim " + strings.TrimPrefix(policy, learnsFor)
 	case text == "":
 		return policy
 	case relative:

@@ -137,7 +137,7 @@ func along(s *sweep.Summary) Section {
 	}
 	for _, name := range s.Show {
 		j := s.Column(name)
-		f := plot.New("along-"+name, "", symbol(axis), s.Figures[j].Words)
+		f := plot.New("along-"+name, "What "+symbol(axis)+" does", symbol(axis), s.Figures[j].Words)
 		f.X.Log = least > 0 && greatest > 20*least
 		for _, v := range values {
 			for i, c := range s.Cells {
@@ -147,11 +147,13 @@ func along(s *sweep.Summary) Section {
 			}
 		}
 		f.Series = slices.DeleteFunc(f.Series, func(s plot.Series) bool { return len(s.X) < 2 })
+		mark := ""
 		for k := range f.Series {
 			if line := &f.Series[k]; !kept[line.Name] {
-				line.Name, line.Grey, f.Title = result.Marked(line.Name, true), true, "* breaks the budget"
+				line.Name, line.Grey, mark = result.Marked(line.Name, true), true, " (* breaks the budget)"
 			}
 		}
+		f.Title += mark
 		out.Figures = append(out.Figures, f)
 	}
 	return out
