@@ -267,7 +267,8 @@ func Print(w io.Writer, x Printed, f Format) error {
 // formats are those of files.
 var formats = map[string]Format{".csv": CSV, ".json": JSON, ".md": Markdown}
 
-// Put prints into files of a directory, by their names, in the forms that these end in.
+// Put prints into files of a directory, by their names, in the forms that these end in, and
+// removes what processes that were killed left there of files that are whole by now.
 func Put(dir string, all map[string]Printed) error {
 	var errs []error
 	for name, x := range all {

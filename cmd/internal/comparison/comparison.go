@@ -289,7 +289,8 @@ func (c *Comparison) Tell(r *result.Report, kept map[string]result.Printed, stdo
 	if dir != "" {
 		kept["result.json"] = r
 		runs, _ := json.Marshal(c.runs) // texts alone
-		err = errors.Join(result.Put(dir, kept), files.Put(filepath.Join(dir, experiments.RunsFile), runs))
+		// result.Put is last, since it removes what a killed process left of any of the files.
+		err = errors.Join(files.Put(filepath.Join(dir, experiments.RunsFile), runs), result.Put(dir, kept))
 	}
 	if r.Speed > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%.0f steps per second while learning.", r.Speed))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,9 +67,25 @@ func TestKilled(t *testing.T) {
 		}
 		_, status := process(t, append(strings.Fields(args), "-out", dir)...)
 		if status != cli.OK || !maps.Equal(results(t, dir), results(t, whole)) {
-			t.Errorf("%s: exit status %d, or other files than those of an undisturbed run", args, status)
+			t.Errorf("%s: exit status %d, or other files than those of an undisturbed run:%s", args, status,
+				different(results(t, dir), results(t, whole)))
 		}
 	}
+}
+
+// different names the files of which one has other bytes, or which are in one only.
+func different(got, want map[string]string) (names string) {
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if w, ok := want[name]; !ok || w != got[name] {
+			names += " " + name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if _, ok := got[name]; !ok {
+			names += " " + name + " (missing)"
+		}
+	}
+	return names
 }
 
 // SIGINT and SIGTERM end a run, and the message says how to go on.
