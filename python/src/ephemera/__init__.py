@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._library import Error
+from .arm import ArmEnv
 from .crawler import Belief, Crawler
 from .envs import CrawlEnv, CrawlVectorEnv
 from .instance import Instance, InstanceLike, Source
@@ -32,6 +33,7 @@ __all__ = [
     "TEST_SEEDS",
     "TRACKS",
     "Agent",
+    "ArmEnv",
     "Belief",
     "Benchmark",
     "Comparison",

@@ -56,3 +56,5 @@ def register() -> None:
                 max_episode_steps=10_000 if name == "Drift-v1" else 1000,  # until its last change
                 kwargs=keywords,
             )
+    if "ephemera/Arm-v0" not in registration.registry:
+        registration.register(id="ephemera/Arm-v0", entry_point="ephemera.arm:ArmEnv", max_episode_steps=1000)
