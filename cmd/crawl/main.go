@@ -40,7 +40,9 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 
   crawl -opml feeds.opml -contact you@example.org [flags]
   crawl -miniflux https://reader.example -token-file FILE [flags]`)
-	o := crawl.Options{Now: time.Now, Uptime: clock.Now, Log: slog.New(slog.NewTextHandler(stderr, nil))}
+	o := crawl.Options{Now: time.Now, Uptime: clock.Now}
+	var log cli.LogFormat
+	f.Service(&log)
 	var contact, worth, page, hookSecret, export, from, recording, miniflux, token string
 	var dry, once bool
 	f.TextVar(&o.Objective, "objective", env.Delay,
@@ -79,6 +81,7 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return err
 	}
+	o.Log = slog.New(log.Handler(stderr, nil))
 	asks := !dry && export == "" && recording == ""
 	switch {
 	case from != "" && export == "":

@@ -66,6 +66,9 @@ type settings struct {
 	cert, key          string
 	exportTo, importOf string
 	from               string
+	backups            string
+	sync               time.Duration
+	log                cli.LogFormat
 	learn              map[string]frontier.LearnOptions
 }
 
@@ -81,6 +84,12 @@ put is on disk when it is acknowledged.
 	f.StringVar(&s.dir, "dir", "frontier", "`directory` of the state")
 	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate; with -tls-key, clients speak TLS")
 	f.StringVar(&s.key, "tls-key", "", "`file` of the certificate's key")
+	f.StringVar(&s.backups, "backup", "",
+		"`directory` for copies of the state, one for each SIGUSR1 and each POST of /backup at -http")
+	f.Func("sync", "`when` what was put is synced to disk: every (before it is acknowledged; the default), "+
+		"a time such as 100ms (so much later at most), or off (when the system does)",
+		func(v string) (err error) { s.sync, err = syncFlag(v); return err })
+	f.Service(&s.log)
 	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; "+
 		"with ,interest:4h, ,delay:2 or ,deadline:24h behind it for another aim than ,delay, the mean time until "+
 		"an item is found; with ,shadow it only looks on", func(v string) error { return learnFlag(v, s.learn) })
@@ -107,6 +116,21 @@ put is on disk when it is acknowledged.
 		}
 	}
 	return false, nil
+}
+
+// syncFlag reads every, off, or the time for which a put may be acknowledged without a sync.
+func syncFlag(v string) (time.Duration, error) {
+	switch v {
+	case "every":
+		return 0, nil
+	case "off":
+		return store.Never, nil
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil || d <= 0 {
+		return 0, errors.New("allowed are every, off, and a time above 0 such as 100ms")
+	}
+	return d, nil
 }
 
 // learnFlag reads CRAWL:PER_HOUR, with ,OBJECTIVE or ,shadow behind it, or the name of a TOML
@@ -167,13 +191,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	levels := map[string]*slog.LevelVar{"frontier": new(slog.LevelVar), "store": new(slog.LevelVar)}
 	logger := func(name string) *slog.Logger {
-		return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: levels[name]})).With("package", name)
+		return slog.New(set.log.Handler(stderr, &slog.HandlerOptions{Level: levels[name]})).With("package", name)
 	}
 	log := logger("frontier")
 
 	var server *frontier.Server
 	st, err := store.Open(set.dir, &store.Options{
-		Delay: frontier.StoreDelay, Log: logger("store"),
+		Delay: frontier.StoreDelay, Log: logger("store"), Sync: set.sync,
 		Synced: func(took time.Duration) {
 			if server != nil {
 				server.Synced(took)
@@ -197,7 +221,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	server, err = frontier.New(st, frontier.Options{
-		Address: listen.Addr().String(), Log: log, Levels: levels, Learned: learned,
+		Address: listen.Addr().String(), Log: log, Levels: levels, Learned: learned, Backups: set.backups,
 	})
 	if err != nil {
 		return err
@@ -254,6 +278,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			}
 		}
 	})
+	if set.backups != "" {
+		group.Go(func() error {
+			asked := backupSignal()
+			for {
+				select {
+				case <-asked:
+					server.Backup() // it has logged an error
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		})
+	}
 	group.Go(func() error {
 		<-ctx.Done()
 		log.Info("ending")

@@ -268,7 +268,7 @@ func TestPage(t *testing.T) {
 		{one, `Math.min(11, document.querySelectorAll("#of tr").length)`, 11},
 		{one, `Math.min(3, document.querySelectorAll("#looks tr").length)`, 3},
 		{"/metrics", `document.body.innerText.match(
-			/crawl_(requests_total{outcome="found"}|feeds 112|delay_seconds{quantile="0.5"})/g).length`, 3},
+			/crawl_(build_info{|requests_total{outcome="found"}|feeds 112|delay_seconds{quantile="0.5"})/g).length`, 4},
 	} {
 		for _, width := range []int64{390, 1280} {
 			size := chromedp.EmulateViewport(width, 740, chromedp.EmulateMobile)

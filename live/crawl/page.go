@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"ephemera/internal/build"
 )
 
 //go:embed page.html metrics.txt
@@ -25,6 +27,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"zone":    func(t time.Time) string { return t.Local().Format("MST") },
 	"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
 	"minutes": span,
+	"build":   build.Read,
 	"weekday": func(fromMonday int) string { return time.Weekday((fromMonday + 1) % 7).String()[:3] },
 }).ParseFS(texts, "*"))
 

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
 
+	"ephemera/internal/build"
 	"ephemera/live/schedule"
 )
 
@@ -48,6 +49,11 @@ func newMetrics(s *Server) *metrics {
 		totals{s},
 	)
 	register := promauto.With(registry)
+	b := build.Read()
+	register.NewGauge(prometheus.GaugeOpts{
+		Name: "frontier_build_info", Help: "Which build of the program this is; the value is 1.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go},
+	}).Set(1)
 	counter := func(name, help string) prometheus.Counter {
 		return register.NewCounter(prometheus.CounterOpts{Name: "frontier_" + name, Help: help})
 	}
@@ -193,7 +199,8 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// HTTP returns the page, /metrics for Prometheus, and /health.
+// HTTP returns the page, /metrics for Prometheus, /health, and /backup where there is a directory
+// for it.
 func (s *Server) HTTP() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
@@ -202,6 +209,10 @@ func (s *Server) HTTP() http.Handler {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
+	if s.opt.Backups != "" {
+		// No page elsewhere has a browser ask for a copy.
+		mux.Handle("POST /backup", http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.serveBackup)))
+	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		data := struct {
 			Now      time.Time

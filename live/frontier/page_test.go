@@ -32,6 +32,7 @@ func TestMetrics(t *testing.T) {
 	s.stats("", "")
 	page := s.metrics()
 	for _, want := range []string{
+		"# TYPE frontier_build_info gauge\nfrontier_build_info{goversion=\"go1.",
 		"# TYPE frontier_putURLs_total counter\nfrontier_putURLs_total 9\n",
 		"frontier_putURLs_calls_total 3\n",
 		"# TYPE frontier_putURLs_discovered_total counter\n",

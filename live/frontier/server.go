@@ -5,7 +5,7 @@
 //  2. key.go derives the key of a URL that has none.
 //  3. learned.go sets when known URLs are fetched again; kept.go keeps what was learned.
 //  4. page.go shows what goes on, to people and to Prometheus.
-//  5. move.go writes and reads dumps.
+//  5. move.go writes and reads dumps; backup.go copies the state while it runs.
 package frontier
 
 import (
@@ -64,6 +64,7 @@ type Options struct {
 	Log     *slog.Logger
 	Levels  map[string]*slog.LevelVar // that SetLogLevel changes, by package
 	Learned *Learned                  // nil learns of no crawl
+	Backups string                    // directory of the copies that Backup makes; empty for none
 }
 
 // inactive is the name under which the store keeps that nothing is handed out.

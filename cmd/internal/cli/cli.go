@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"ephemera/internal/build"
 	"ephemera/internal/plain"
 )
 
@@ -88,15 +90,34 @@ func Line(name string, err error) string {
 // Flags is the flag set of a command.
 type Flags struct {
 	*flag.FlagSet
-	about string
+	about   string
+	version bool
 }
 
 // NewFlags returns the flag set of a command; about is what its help says
 // first.
 func NewFlags(name, about string) *Flags {
-	f := &Flags{flag.NewFlagSet(name, flag.ContinueOnError), strings.TrimSpace(about)}
+	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: strings.TrimSpace(about)}
 	f.SetOutput(io.Discard) // errors are printed once, by Main
 	return f
+}
+
+// Service defines what the commands share that run for long: -version, and -log, the form of
+// what they say on stderr.
+func (f *Flags) Service(log *LogFormat) {
+	f.BoolVar(&f.version, "version", false, "print which build this is, and end")
+	Choice(f, log, "log", "text", "`form` of the lines of the log, text or json", "text", "json")
+}
+
+// LogFormat is the form of the lines of a log.
+type LogFormat string
+
+// Handler returns what writes a log in that form.
+func (l LogFormat) Handler(w io.Writer, o *slog.HandlerOptions) slog.Handler {
+	if l == "json" {
+		return slog.NewJSONHandler(w, o)
+	}
+	return slog.NewTextHandler(w, o)
 }
 
 // Count defines a flag for a whole number from least on.
@@ -128,7 +149,7 @@ func Choice[Word ~string](f *Flags, to *Word, name string, usual Word, usage str
 
 // ParseAll parses the arguments and returns the operands, most of them at most; flags
 // may stand before, between and behind them. It prints the help and returns done for
-// -h.
+// -h, and which build it is for -version.
 func (f *Flags) ParseAll(args []string, most int, stdout io.Writer) (operands []string, done bool, err error) {
 	for {
 		switch err = f.Parse(args); {
@@ -139,6 +160,9 @@ func (f *Flags) ParseAll(args []string, most int, stdout io.Writer) (operands []
 			return nil, true, nil
 		case err != nil:
 			return nil, false, Usagef("%w; -h lists the flags", err)
+		case f.version:
+			_, err := fmt.Fprintln(stdout, f.Name(), build.Read())
+			return nil, true, err
 		case f.NArg() == 0:
 			return operands, false, nil
 		case len(operands) == most:

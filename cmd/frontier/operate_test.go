@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ephemera/cmd/internal/clitest"
+	pb "ephemera/live/frontier/urlfrontier"
+)
+
+// TestBackup: under load a signal, and a call, make copies of the state from which another
+// service serves what was acknowledged before, and web pages make none.
+func TestBackup(t *testing.T) {
+	dir, backups := t.TempDir(), t.TempDir()
+	s := launch(t, dir, "-backup", backups)
+	put(t, s, 0, 1000, 10, 0)
+	load := make(chan struct{})
+	go func() {
+		defer close(load)
+		put(t, s, 1000, 20_000, 10, 0)
+	}()
+	s.Process.Signal(syscall.SIGUSR1)
+	var copies []string
+	for wait := 0; len(copies) == 0; wait++ {
+		if time.Sleep(10 * time.Millisecond); wait > 3000 {
+			t.Fatal("no copy appears after the signal")
+		}
+		copies, _ = filepath.Glob(backups + "/*/MANIFEST*")
+	}
+	post := func(origin string) (int, string) {
+		r, _ := http.NewRequest("POST", "http://"+s.page+"/backup", nil)
+		r.Header.Set("Origin", origin)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, _ := io.ReadAll(answer.Body)
+		return answer.StatusCode, strings.TrimSpace(string(body))
+	}
+	status, name := post("http://" + s.page)
+	if status != 200 || filepath.Dir(name) != backups {
+		t.Errorf("the call is answered with %d %q", status, name)
+	}
+	if status, _ := post("http://elsewhere.example"); status != 403 {
+		t.Errorf("another page's call is answered with %d, want 403", status)
+	}
+	<-load
+	names, _ := filepath.Glob(backups + "/*")
+	if len(names) != 2 {
+		t.Fatalf("there are the copies %q, want one of the signal and one of the call", names)
+	}
+	for _, name := range names {
+		again := launch(t, name)
+		n := must(again.GetStats(t.Context(), &pb.QueueWithinCrawlParams{})).Size
+		if n < 1000 || n > 20_000 {
+			t.Errorf("the copy %s has %d URLs; 1000 were acknowledged before", name, n)
+		}
+	}
+}
+
+// TestLogJSON: with -log json each line of the log is JSON.
+func TestLogJSON(t *testing.T) {
+	c := clitest.Process(t, "-listen", freeAddress(), "-http", freeAddress(), "-dir", t.TempDir(), "-log", "json")
+	log := must(c.StderrPipe())
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		var line struct{ Level, Msg, Package string }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil || line.Level == "" || line.Package == "" {
+			t.Fatalf("a line is %s: %v", lines.Text(), err)
+		}
+		if line.Msg == "serving" {
+			return
+		}
+	}
+	t.Fatal("it never serves: ", lines.Err())
+}
+
+// TestSyncFlag: with each way to sync the service keeps what it acknowledged over its end.
+func TestSyncFlag(t *testing.T) {
+	for _, how := range []string{"100ms", "every", "off"} {
+		t.Run(how, func(t *testing.T) {
+			dir := t.TempDir()
+			s := launch(t, dir, "-sync", how)
+			put(t, s, 0, 1000, 10, 0)
+			if syncs := s.metric("frontier_sync_seconds_count"); (syncs > 0) == (how == "off") {
+				if time.Sleep(time.Second); how == "off" || s.metric("frontier_sync_seconds_count") == 0 {
+					t.Errorf("it synced %v times", syncs)
+				}
+			}
+			s.Process.Signal(syscall.SIGTERM)
+			if err := s.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			s = launch(t, dir)
+			if n := must(s.GetStats(t.Context(), &pb.QueueWithinCrawlParams{})).Size; n != 1000 {
+				t.Errorf("%d URLs are there after the end, want 1000", n)
+			}
+		})
+	}
+}
+
+// TestMeasureSync prints what each way to sync costs.
+func TestMeasureSync(t *testing.T) {
+	if !*full {
+		t.Skip("without -full")
+	}
+	for _, how := range []string{"every", "100ms", "off"} {
+		s := launch(t, t.TempDir(), "-sync", how)
+		cpu := func() time.Duration {
+			return time.Duration(s.metric("process_cpu_seconds_total") * float64(time.Second))
+		}
+		put(t, s, 0, 1000, 1000, 0)
+		began, used, syncs := time.Now(), cpu(), s.metric("frontier_sync_seconds_count")
+		const n = 100_000
+		put(t, s, 1000, 1000+n, 1000, 0)
+		took := time.Since(began)
+		ack := time.Now()
+		for i := range 200 {
+			put(t, s, 1e6+i, 1e6+i+1, 1, 0)
+		}
+		fmt.Fprintf(os.Stderr, "%-5s %.0f puts per second, %v CPU each, %.0f syncs; one put alone %v\n",
+			how, n/took.Seconds(), (cpu()-used)/n, s.metric("frontier_sync_seconds_count")-syncs,
+			(time.Since(ack) / 200).Round(time.Microsecond))
+		s.Process.Kill()
+	}
+}

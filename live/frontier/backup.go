@@ -1,0 +1,37 @@
+package frontier
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+)
+
+// backupName is that of a copy, by the time at which it was asked for, in UTC.
+const backupName = "20060102T150405.000Z"
+
+// Backup copies the state, while the service goes on, to a directory of its own in that of the
+// options, and returns its name. What the URLs of learned crawls have in common is in it as of
+// now. The copy is a state directory: -dir of another service.
+func (s *Server) Backup() (dir string, err error) {
+	s.opt.Learned.Save()
+	dir = filepath.Join(s.opt.Backups, s.opt.Now().UTC().Format(backupName))
+	if err = os.MkdirAll(s.opt.Backups, 0o700); err == nil {
+		err = s.store.Backup(dir)
+	}
+	if err != nil {
+		s.opt.Log.Error("no backup is made", "dir", dir, "error", err)
+		return "", err
+	}
+	s.opt.Log.Info("backup", "dir", dir)
+	return dir, nil
+}
+
+// serveBackup makes a copy and answers with its name.
+func (s *Server) serveBackup(w http.ResponseWriter, _ *http.Request) {
+	dir, err := s.Backup()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Write([]byte(dir + "\n"))
+}
