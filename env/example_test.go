@@ -51,7 +51,7 @@ func ExampleNamed() {
 	// lognormal/50/7 50 2
 	// mixed/20/1 20 2
 	// unknown instance "pareto:9";
-	// allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, wide,
+	// allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, quiet, wide,
 	// either with :LAW at its end, and the path of a .toml file;
 	// allowed laws are exponential, power, hump, delay, deadline, freshness, window, batches and mixture
 }

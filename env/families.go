@@ -100,6 +100,20 @@ func Mixed(n int, budget float64, seed uint64) Instance {
 	})
 }
 
+// Quiet returns the sources of [Lognormal] under the same seed with the rate
+//
+//	rate λ = .1 e^Z′
+//
+// so that half of them publish less than one item in ten epochs, as feeds and blogs
+// do by the hour. It panics unless n ≥ 1.
+func Quiet(n int, budget float64, seed uint64) Instance {
+	return family("quiet", n, budget, seed, func(draw drawer) Source {
+		s := lognormal(draw)
+		s.Rate *= .1 / 50
+		return s
+	})
+}
+
 // Drift returns the sources of [Lognormal] under the same seed, in a world that
 // changes: at each of the epochs 1000, 2000, …, 9000 every source has one chance
 // in ten to draw its rate, decay and interest anew from the same distributions.
@@ -203,6 +217,7 @@ var families = map[string]func(n int, budget float64, seed uint64) Instance{
 	"lognormal": Lognormal,
 	"wide":      Wide,
 	"mixed":     Mixed,
+	"quiet":     Quiet,
 	"drift":     Drift,
 }
 
@@ -228,8 +243,8 @@ func namedAllowed() string {
 // Named returns the instance of that name:
 //
 //	paper             Table I
-//	FAMILY:N[:SEED]   lognormal, wide, mixed or drift of N sources, see [Lognormal],
-//	                  [Wide], [Mixed] and [Drift]; the seed is 1 if it is left out
+//	FAMILY:N[:SEED]   lognormal, wide, mixed, quiet or drift of N sources, see [Lognormal],
+//	                  [Wide], [Mixed], [Quiet] and [Drift]; the seed is 1 if it is left out
 //	NAME:LAW          one of these with another law of interest, see
 //	                  [Instance.WithLaw]
 //	FILE.toml         an instance file, see [Load]
