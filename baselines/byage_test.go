@@ -42,7 +42,7 @@ func TestWhittleFindsTheFirstAge(t *testing.T) {
 }
 
 // alike plays an instance of equal costs by both ways of ranking by age. others
-// says whether somebody else crawls besides.
+// says whether somebody else crawls too.
 func alike(t rapid.TB, in env.Instance, x ageIndex, epochs int, others bool) {
 	t.Helper()
 	scan, some := newByAge(in.Terms(), x, false), newByAge(in.Terms(), x, true)
@@ -65,7 +65,7 @@ func alike(t rapid.TB, in env.Instance, x ageIndex, epochs int, others bool) {
 }
 
 // With the ring the same sources are crawled at every epoch, ties included, also
-// where others crawl besides.
+// where others crawl too.
 func TestRingChoosesAsTheScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := envtest.DrawInstance(t, 1, 40, false, true)

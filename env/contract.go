@@ -152,7 +152,7 @@ type Policy[O Knowledge] interface {
 // all, from a stream that was handed to it.
 type Learner[O Knowledge] interface {
 	Policy[O]
-	// Update tells what the crawls of the last Select brought back and what
+	// Update takes in what the crawls of the last Select brought back and what
 	// is seen after them. It keeps neither.
 	Update(crawls []Crawled, next *O)
 }
@@ -185,7 +185,7 @@ type DynamicLearner interface {
 
 // Reporter is a learner that takes up worth which becomes known later.
 type Reporter interface {
-	// Report tells what an item of source i was worth that a crawl brought back
+	// Report takes in what an item of source i was worth that a crawl brought back
 	// with its interest unknown: age and interest at that crawl.
 	Report(i int, it Item)
 }
@@ -193,7 +193,7 @@ type Reporter interface {
 // Rescaler is a learner that takes in harvests, of items that may be worth something
 // else than they were thought to be.
 type Rescaler interface {
-	// Rescale tells that what source i has brought so far is worth so many times
+	// Rescale takes in that what source i has brought so far is worth so many times
 	// what it was thought to be.
 	Rescale(i int, by float64)
 }
@@ -278,7 +278,7 @@ func (a Agent) Select(dst []int, v *Observed) []int {
 	return a.pick(dst, v)
 }
 
-// Update tells a learner what happened; it does nothing for a policy that does
+// Update lets a learner observe what happened; it does nothing for a policy that does
 // not learn.
 func (a Agent) Update(crawls []Crawled, next *Observed) {
 	if a.update != nil {

@@ -493,7 +493,7 @@ func (r *reporter) Update(crawls []env.Crawled, next *env.Online) {
 	}
 }
 
-func (r *reporter) Report(i int, it env.Item) { r.log = append(r.log, fmt.Sprint("told ", i, it)) }
+func (r *reporter) Report(i int, it env.Item) { r.log = append(r.log, fmt.Sprint("report ", i, it)) }
 
 // summing notes the harvests that it observes, and by how much they change later.
 type summing struct {
@@ -558,7 +558,7 @@ func TestLate(t *testing.T) {
 		r.log = append(r.log, fmt.Sprint("epoch ", v.Epoch))
 	}
 	want := "epoch 1, 2 found 4 [{3 4} {1.5 NaN} {0.5 NaN}], " +
-		"epoch 2, told 7 {1.5 2}, epoch 3, told 7 {0.5 1}, epoch 4, epoch 5, epoch 6"
+		"epoch 2, report 7 {1.5 2}, epoch 3, report 7 {0.5 1}, epoch 4, epoch 5, epoch 6"
 	if got := strings.Join(r.log, ", "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

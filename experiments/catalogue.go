@@ -63,7 +63,7 @@ type Track string
 // but names, costs and the budget.
 const (
 	TrackParameters Track = "parameters" // rates, decay and interest of the sources
-	TrackState      Track = "state"      // what waits at each source before a crawl, besides
+	TrackState      Track = "state"      // what waits at each source before a crawl, in addition
 	TrackItems      Track = "items"      // the items that crawls bring back, each with its age and interest
 	TrackHarvest    Track = "harvest"    // what each crawl brings in all, and the age of its source
 	TrackBit        Track = "bit"        // whether a crawl brought anything

@@ -121,7 +121,7 @@ type Map interface {
 var own = map[string]func(ceilings []float64) Map{}
 
 // Register adds a feature map of one's own under a name that the setting features of
-// the printed learner takes besides raw and unit. It panics if there is one of that
+// the printed learner takes in addition to raw and unit. It panics if there is one of that
 // name, and is called before anything is run.
 func Register(name string, build func(ceilings []float64) Map) {
 	if own[name] != nil {

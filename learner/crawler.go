@@ -71,7 +71,7 @@ const (
 	Failed                   // the source could not be crawled; nothing is learned of it
 )
 
-// Crawl tells of one crawl.
+// Crawl is one crawl and what it found.
 type Crawl struct {
 	Source    string
 	At        time.Time
@@ -84,7 +84,7 @@ type Crawl struct {
 // Item is an item of a source.
 type Item struct {
 	Published time.Time
-	Worth     float64 // when it was new; 0 stands for 1, and NaN for what Report tells later
+	Worth     float64 // when it was new; 0 stands for 1, and NaN for what Report brings later
 }
 
 // place is what the crawler keeps of one source.

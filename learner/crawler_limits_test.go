@@ -121,7 +121,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// TestLostAfterFailures: a crawl that is handed out and never told is handed out again after an
+// TestLostAfterFailures: a crawl that is handed out and never reported is handed out again after an
 // epoch, also of a source that has failed often and said when to try again.
 func TestLostAfterFailures(t *testing.T) {
 	c := newTestCrawler(t, CrawlerOptions{Budget: 1})

@@ -210,7 +210,7 @@ func errWorth(source string, worth float64) error {
 	return fmt.Errorf("source %q has an item worth %v; allowed is 0 to %g", source, worth, MostWorth)
 }
 
-// Update tells of a crawl. After an error nothing is learned of it.
+// Update takes in a crawl. After an error nothing is learned of it.
 func (c *Crawler) Update(crawl Crawl) error {
 	i, err := c.find(crawl.Source)
 	if err != nil {
@@ -287,7 +287,7 @@ func (c *Crawler) item(it Item, at time.Time) env.Item {
 	return found
 }
 
-// Report tells what items are worth, by now, that a crawl at that time found with
+// Report takes in what items are worth, by now, that a crawl at that time found with
 // their worth unknown.
 func (c *Crawler) Report(source string, at time.Time, items ...Item) error {
 	i, err := c.find(source)

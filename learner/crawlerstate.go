@@ -17,7 +17,7 @@ import (
 	"ephemera/env"
 )
 
-// CrawlerState is what a [Crawler] holds besides its learner and its sources, as data.
+// CrawlerState is what a [Crawler] holds in addition to its learner and its sources, as data.
 type CrawlerState struct {
 	PerGroup int           `json:"per_group"`
 	Budget   float64       `json:"budget"`

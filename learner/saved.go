@@ -45,7 +45,7 @@ type Saved struct {
 	Objective env.Objective `json:"objective,omitzero"`
 	// State is the learner's, as encoding/json writes it.
 	State json.RawMessage `json:"learner"`
-	// Crawls is what a [Crawler] holds besides its learner.
+	// Crawls is what a [Crawler] holds in addition to its learner.
 	Crawls *CrawlerState `json:"crawler,omitempty"`
 	// Run is what else the program that saved it wants to know again.
 	Run json.RawMessage `json:"run,omitempty"`

@@ -65,7 +65,7 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		"`time` between two requests, at least, for feeds that cannot be asked for changes alone")
 	f.StringVar(&o.PublicURL, "public-url", "",
 		"`address` at which hubs (WebSub) reach /websub/ of -page: "+
-			"feeds that name one are looked at once a day, and the hub tells what is new")
+			"feeds that name one are looked at once a day, and the hub sends what is new")
 	f.BoolVar(&o.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
 	f.StringVar(&o.Dir, "dir", "crawl-state", "`directory` of the state")
 	f.StringVar(&page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")

@@ -77,7 +77,7 @@ func (a *Answer) Days() float64 { return float64(a.Log.Last-a.Log.First) / day }
 func (a *Answer) Page() *report.Page {
 	method := sentence("method", map[string]any{
 		"From": unix(a.window.from), "To": unix(a.window.to), "Epochs": a.window.epochs(),
-		"Epoch": seconds(a.window.length), "Answer": a, "Life": hours(a.HalfLife), "Told": hours(a.Late),
+		"Epoch": seconds(a.window.length), "Answer": a, "Life": hours(a.HalfLife), "Late": hours(a.Late),
 		"Floor": hours(a.longest(a.window)), "ShownFirst": shownFirst,
 	})
 	return &report.Page{

@@ -35,7 +35,7 @@ func ReadJSON[T any](path string) (*T, error) {
 }
 
 // Write has a function write a file in place of one that is there. Its directory is
-// made if it is missing. The file is written beside its place, under a hidden name
+// made if it is missing. The file is written next to its place, under a hidden name
 // that is its own, and then renamed. Of processes that write the same file the last
 // one wins. [Tidy] removes what a process leaves that is killed meanwhile.
 func Write(path string, write func(io.Writer) error) error {

@@ -267,7 +267,7 @@ func TestBadSettings(t *testing.T) {
 
 // TestLongest: next to a source that the index always prefers, all others are
 // crawled once by their share of the budget, and no source waits longer than it is
-// told, unless that asks for more than the share.
+// given, unless that asks for more than the share.
 func TestLongest(t *testing.T) {
 	const n = 20
 	for _, c := range []struct {

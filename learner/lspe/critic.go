@@ -74,7 +74,7 @@ func init() {
 // rounded to whole ages. ε = 3/(k + 3) shrinks with the cycles of the source. So the
 // polynomials are held from the first cycle on where crawls will come. The bound of κ
 // puts the four an epoch apart. Where a source is crawled at two ages only they alone
-// say what it brings at the ages beside these: left to the polynomials, a source worth
+// say what it brings at the ages next to these: left to the polynomials, a source worth
 // fifty times the price at age 1 may be crawled at age 2 for good.
 func (l *Learner) learn(i int, age, harvest, b float64) {
 	s, d := &l.src[i], l.set.Features

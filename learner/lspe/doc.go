@@ -1,5 +1,5 @@
 // Package lspe is the actor-critic that learns from what it sees, called lspe on
-// the command line. [Learner] is told costs and budget only and sees of each crawl
+// the command line. [Learner] is given costs and budget only and sees of each crawl
 // its age and harvest. Package observed is for worlds that show the true state.
 //
 // An epoch of [Learner]:

@@ -186,14 +186,14 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 // S̄ being the mean length of the cycles so far. Cycles of another threshold say little
 // of the present one: once the actor has left them behind they are forgotten, and
 // at a threshold that stays the second term is 0. Where a harvest has less than an item,
-// so that its variance σ² exceeds X̄², one cycle tells less than the many that would go.
+// so that its variance σ² exceeds X̄², one cycle says less than the many that would go.
 func (l *Learner) weight(s *Source) float64 {
 	left := math.Abs(math.Log(s.Span / s.Theta))
-	tells := 1.
+	evidence := 1.
 	if s.Dispersion > s.Mean {
-		tells = s.Mean / s.Dispersion
+		evidence = s.Mean / s.Dispersion
 	}
-	return max(l.set.B.At(int(s.Cycles)), min(forgetMost, left*left*left)*tells)
+	return max(l.set.B.At(int(s.Cycles)), min(forgetMost, left*left*left)*evidence)
 }
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.

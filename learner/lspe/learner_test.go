@@ -26,7 +26,7 @@ func TestConforms(t *testing.T) {
 	}
 }
 
-// A policy that learns no more has nothing to be told.
+// A policy that learns no more takes up nothing that crawls brought back.
 func TestPolicyHasNoUpdate(t *testing.T) {
 	if _, ok := reflect.TypeFor[*Policy]().MethodByName("Update"); ok {
 		t.Error("Policy has a method Update")
@@ -53,7 +53,7 @@ func TestTimeScales(t *testing.T) {
 }
 
 // TestRescale: what is learned of a source is linear in its harvests, where the price
-// is told in the same unit.
+// is given in the same unit.
 func TestRescale(t *testing.T) {
 	in := env.Paper(1)
 	l := newLearner(t, in, 1, nil)
@@ -320,7 +320,7 @@ func TestComeAndGo(t *testing.T) {
 	}
 }
 
-// TestNobodyStarves: beside sources that are due at every epoch and use the budget up
+// TestNobodyStarves: next to sources that are due at every epoch and use the budget up
 // one that becomes due is crawled, even at a price of 0.
 func TestNobodyStarves(t *testing.T) {
 	in := env.Instance{Sources: slices.Repeat([]env.Source{env.NewSource("", 1000, 3, 1)}, 5), Budget: 4}
@@ -371,7 +371,7 @@ func TestColdStartSpends(t *testing.T) {
 	}
 }
 
-// TestNoiseStaysWide: the noisier its harvests beside the price, the longer ages vary.
+// TestNoiseStaysWide: the noisier its harvests compared with the price, the longer ages vary.
 func TestNoiseStaysWide(t *testing.T) {
 	l := newLearner(t, env.Paper(1), 1, nil)
 	s := &l.src[0]

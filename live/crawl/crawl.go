@@ -41,7 +41,7 @@ type Options struct {
 	PublicURL    string // under which hubs reach the handler's /websub/; empty for no subscriptions
 	AllowPrivate bool
 
-	Hook       string // address of a program that is told of new items; empty for none
+	Hook       string // address of a program to which new items are posted; empty for none
 	HookSecret []byte // with which that is signed
 
 	Now    func() time.Time
@@ -308,9 +308,9 @@ func (c *Crawler) Wait() { c.running.Wait() }
 // once, until there is none or another.
 func (c *Crawler) Run(ctx context.Context) {
 	defer c.Wait()
-	var telling sync.WaitGroup
-	telling.Go(func() { c.tellAll(ctx) })
-	defer telling.Wait()
+	var posting sync.WaitGroup
+	posting.Go(func() { c.postAll(ctx) })
+	defer posting.Wait()
 	said := ""
 	for {
 		wait, text := time.Second, ""
@@ -445,7 +445,7 @@ func (c *Crawler) obey(r *record, res *feed.Result, now time.Time) {
 func (c *Crawler) usual(r *record, now time.Time) (wait time.Duration, why string) {
 	switch {
 	case c.opt.PublicURL != "" && r.Push != nil && r.Push.Until.After(now):
-		return pushedWait, "its hub tells what is new"
+		return pushedWait, "its hub sends what is new"
 	case r.Place.ETag == "" && r.Place.LastModified == "":
 		return c.opt.Unvalidated, "it cannot be asked for changes alone"
 	}
@@ -472,7 +472,7 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 		r.Items++
 		items = append(items, it)
 	}
-	// It remembers five times what it shows; a hub may tell of one item alone.
+	// It remembers five times what it shows; a hub may send one item alone.
 	room := max(5*len(ids), len(r.Seen))
 	for _, id := range r.Seen {
 		if len(ids) < room && !slices.Contains(ids, id) {

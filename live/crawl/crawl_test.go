@@ -211,8 +211,8 @@ func TestWebSub(t *testing.T) {
 			items  int // that are taken
 		}{{"wrong", 0}, {r.forms[0].Get("hub.secret"), 1}} {
 			before := s.stats.Items
-			told := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>told %d</guid></item></channel></rss>`, day)
-			if w := call("POST", "", told, tt.secret); w.Code != 200 || s.stats.Items-before != tt.items {
+			sent := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>sent %d</guid></item></channel></rss>`, day)
+			if w := call("POST", "", sent, tt.secret); w.Code != 200 || s.stats.Items-before != tt.items {
 				t.Errorf("day %d, secret %s: %d, %d items; want 200 and %d",
 					day, tt.secret, w.Code, s.stats.Items-before, tt.items)
 			}

@@ -7,7 +7,7 @@
 //     fetches them (crawl.go).
 //  3. What a fetch found is reported to the learner, and put on disk together with what
 //     is known of the feed (state.go). After a crash the learner is given again what
-//     it was told since it was saved.
+//     it observed since it was saved.
 //  4. What people read of an item is kept for them (items.go), and given to their readers as
 //     a feed (river.go).
 //  5. A page shows what was found and what is thought (page.go).

@@ -183,7 +183,7 @@ func (v *view) Looks() (looks []look, err error) {
 		case e.Outcome == feed.Failed || e.Outcome == feed.Gone:
 			text = string(e.Outcome)
 		case e.Outcome == pushed:
-			text += ", told by its hub"
+			text += ", sent by its hub"
 		case len(e.Items) == 0:
 			text = "nothing new"
 		case len(e.Items) == 1:

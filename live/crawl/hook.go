@@ -19,8 +19,8 @@ import (
 	"ephemera/live/store"
 )
 
-// Each new item is told to a program by a POST. What is still to be told is kept with the
-// journal, and is forgotten when the program has taken it: so it hears of an item at least
+// Each new item is posted to a program. What is still to be posted is kept with the journal,
+// and is forgotten when the program has taken it: so the program receives each item at least
 // once, and after a kill perhaps twice, with the same id.
 const (
 	hookPrefix  = "hook/"
@@ -28,14 +28,14 @@ const (
 	longestWait = time.Hour // after failures
 )
 
-// hook is a program that is told of new items.
+// hook is a program to which new items are posted.
 type hook struct {
 	url    string
 	secret []byte
 	wait   time.Duration // after the first failure
 
 	// These are locked by the crawler's lock.
-	waiting  []place // items that are to be told, the next one first
+	waiting  []place // items that are to be posted, the next one first
 	failures int     // in a row
 	since    time.Time
 	error    string // of the last failure
@@ -45,7 +45,7 @@ func (o *Options) newHook() *hook {
 	return &hook{url: o.Hook, secret: o.HookSecret, wait: time.Second}
 }
 
-// hookValues returns what has the items of an entry be told. Those of a first look at a feed
+// values returns what has the items of an entry be posted. Those of a first look at a feed
 // are not new.
 func (h *hook) values(e *entry, seq uint64) (values []store.Value) {
 	if h.url == "" || e.Outcome == imported || e.Previous.IsZero() {
@@ -65,7 +65,7 @@ func (h *hook) take(values []store.Value) {
 	}
 }
 
-// loadHook takes up which items are still to be told.
+// loadHook takes up which items are still to be posted.
 func (c *Crawler) loadHook() error {
 	c.hook = c.opt.newHook()
 	return c.store.Values(hookPrefix, "", func(name string, data []byte) bool {
@@ -74,24 +74,24 @@ func (c *Crawler) loadHook() error {
 	})
 }
 
-// told is what a program is told of an item.
-type told struct {
-	Event string    `json:"event"`
-	ID    string    `json:"id"` // of the item, the same if it is told again
-	Found time.Time `json:"found"`
-	Feed  toldFeed  `json:"feed"`
-	Item  jsonItem  `json:"item"` // as in the JSON Feed
+// notice is what is posted of an item.
+type notice struct {
+	Event string     `json:"event"`
+	ID    string     `json:"id"` // of the item, the same if it is posted again
+	Found time.Time  `json:"found"`
+	Feed  noticeFeed `json:"feed"`
+	Item  jsonItem   `json:"item"` // as in the JSON Feed
 }
 
-type toldFeed struct {
+type noticeFeed struct {
 	Title      string   `json:"title"`
 	URL        string   `json:"url"`
 	Categories []string `json:"categories,omitempty"`
 }
 
-// next returns the next item that is to be told, and what is told of it. It is none if there is
+// nextNotice returns the next item that is to be posted, and its notice. It is none if there is
 // no item, or if the item has not reached the disk yet.
-func (c *Crawler) nextTold() (p place, body []byte, id string, err error) {
+func (c *Crawler) nextNotice() (p place, body []byte, id string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for h := c.hook; len(h.waiting) > 0; {
@@ -113,8 +113,8 @@ func (c *Crawler) nextTold() (p place, body []byte, id string, err error) {
 		}
 		it.from = c.feeds[it.Feed]
 		r := it.from
-		of := toldFeed{r.Name(), r.Address(), r.Categories}
-		body, err = json.Marshal(told{"item", it.Key(), it.At.UTC(), of, it.asJSON()})
+		of := noticeFeed{r.Name(), r.Address(), r.Categories}
+		body, err = json.Marshal(notice{"item", it.Key(), it.At.UTC(), of, it.asJSON()})
 		return p, body, it.Key(), err
 	}
 	return p, nil, "", nil
@@ -151,12 +151,12 @@ func (h *hook) post(ctx context.Context, agent string, body []byte, id string) e
 	return nil
 }
 
-// tell tells of the next item, and returns whether there was one, and for how long to wait
+// postNext posts the next item, and returns whether there was one, and for how long to wait
 // before the next. After a failure the others come first, so that one item which the program
 // cannot take holds up no other.
-func (c *Crawler) tell(ctx context.Context) (was bool, wait time.Duration) {
+func (c *Crawler) postNext(ctx context.Context) (was bool, wait time.Duration) {
 	h := c.hook
-	p, body, id, err := c.nextTold()
+	p, body, id, err := c.nextNotice()
 	if err == nil && body == nil {
 		return false, time.Second
 	}
@@ -177,7 +177,7 @@ func (c *Crawler) tell(ctx context.Context) (was bool, wait time.Duration) {
 	}
 	if h.failures == 0 {
 		h.since = c.clock()
-		c.opt.Log.Warn("the program of -hook does not take an item; it is told again", "error", err)
+		c.opt.Log.Warn("the program of -hook does not take an item; it is posted again", "error", err)
 	}
 	wait = h.wait
 	for range min(h.failures, 20) {
@@ -189,13 +189,13 @@ func (c *Crawler) tell(ctx context.Context) (was bool, wait time.Duration) {
 	return true, wait + rand.N(wait/2+1)
 }
 
-// tellAll tells of items until the context ends.
-func (c *Crawler) tellAll(ctx context.Context) {
+// postAll posts items until the context ends.
+func (c *Crawler) postAll(ctx context.Context) {
 	if c.hook.url == "" {
 		return
 	}
 	for {
-		_, wait := c.tell(ctx)
+		_, wait := c.postNext(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -204,9 +204,9 @@ func (c *Crawler) tellAll(ctx context.Context) {
 	}
 }
 
-// tellOnce tells of the items that wait, up to the first failure.
-func (c *Crawler) tellOnce(ctx context.Context) {
+// postWaiting posts the items that wait, up to the first failure.
+func (c *Crawler) postWaiting(ctx context.Context) {
 	for was, wait := c.hook.url != "", time.Duration(0); was && wait == 0 && ctx.Err() == nil; {
-		was, wait = c.tell(ctx)
+		was, wait = c.postNext(ctx)
 	}
 }

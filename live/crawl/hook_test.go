@@ -18,20 +18,20 @@ import (
 	"ephemera/live/feed"
 )
 
-// receiver is a program that is told of items.
+// receiver is a program to which items are posted.
 type receiver struct {
 	*httptest.Server
 	ids    []string
 	items  []jsonItem
 	wrong  []string
-	status func(told) int
+	status func(notice) int
 }
 
 func newReceiver(t *testing.T, secret string) *receiver {
-	r := &receiver{status: func(told) int { return http.StatusNoContent }}
+	r := &receiver{status: func(notice) int { return http.StatusNoContent }}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body := must(io.ReadAll(q.Body))
-		var says told
+		var says notice
 		signature, delivery := q.Header.Get("X-Hub-Signature-256"), q.Header.Get("X-Ephemera-Delivery")
 		if err := json.Unmarshal(body, &says); err != nil || q.Method != "POST" ||
 			!signed(body, signature, secret) || signed(body, signature, secret+"x") ||
@@ -75,11 +75,11 @@ func TestHook(t *testing.T) {
 	s := newLife(t, newReferee(t, 30).Server, 30, address(0)).hooked(p, "s3cret").pass(10 * time.Minute)
 	defer s.Close()
 	if s.stats.Items == 0 || len(s.hook.waiting) > 0 {
-		t.Fatalf("%d items, of which %d are to be told", s.stats.Items, len(s.hook.waiting))
+		t.Fatalf("%d items, of which %d are to be posted", s.stats.Items, len(s.hook.waiting))
 	}
 	s.show(1, 2, 3)
 	failing := true
-	p.status = func(says told) int {
+	p.status = func(says notice) int {
 		if failing {
 			return http.StatusBadGateway
 		}
@@ -87,7 +87,7 @@ func TestHook(t *testing.T) {
 	}
 	var waits []time.Duration
 	for range 8 {
-		was, wait := s.tell(t.Context())
+		was, wait := s.postNext(t.Context())
 		if waits = append(waits, wait); !was || !strings.Contains(s.hook.error, "502") {
 			t.Error(was, s.hook.error)
 		}
@@ -101,7 +101,7 @@ func TestHook(t *testing.T) {
 		t.Errorf("the page does not say it: %.1000s", page)
 	}
 	s.hook.wait, s.hook.failures = time.Second, 1000
-	if _, wait := s.tell(t.Context()); wait < longestWait || wait > 2*longestWait {
+	if _, wait := s.postNext(t.Context()); wait < longestWait || wait > 2*longestWait {
 		t.Errorf("it waits %v at last", wait)
 	}
 	if s.hook.wait = time.Millisecond; len(p.ids) > 0 || len(s.hook.waiting) != 3 {
@@ -110,7 +110,7 @@ func TestHook(t *testing.T) {
 	failing = false
 	bad := s.hook.waiting[0]
 	var badID string
-	p.status = func(says told) int {
+	p.status = func(says notice) int {
 		if badID == "" {
 			badID = says.ID
 		}
@@ -120,31 +120,31 @@ func TestHook(t *testing.T) {
 		return http.StatusOK
 	}
 	for range 4 {
-		s.tell(t.Context())
+		s.postNext(t.Context())
 	}
 	if len(p.ids) != 2 || !slices.Equal(s.hook.waiting, []place{bad}) || len(p.wrong) > 0 ||
 		p.items[0].URL != "http://news.test/" {
 		t.Errorf("%v were taken, %v wait; %v", p.ids, s.hook.waiting, p.wrong)
 	}
 	badID = "none"
-	if s.tell(t.Context()); len(p.ids) != 3 || len(s.hook.waiting) > 0 || s.hook.error != "" {
+	if s.postNext(t.Context()); len(p.ids) != 3 || len(s.hook.waiting) > 0 || s.hook.error != "" {
 		t.Errorf("%v were taken, %v wait, %s", p.ids, s.hook.waiting, s.hook.error)
 	}
-	if was, _ := s.tell(t.Context()); was {
-		t.Error("it is told of more than there is")
+	if was, _ := s.postNext(t.Context()); was {
+		t.Error("more is posted than there is")
 	}
 }
 
-// TestHookKilled: what was not told is told after a kill; what was told and not noted is told
+// TestHookKilled: what was not posted is posted after a kill; what was posted and not noted is posted
 // again, with the same id.
 func TestHookKilled(t *testing.T) {
 	p := newReceiver(t, "s3cret")
 	l := newLife(t, newReferee(t, 30).Server, 30, address(0))
 	s := l.hooked(p, "s3cret").pass(10 * time.Minute)
 	s.show(1, 2, 3)
-	s.tellOnce(t.Context())
+	s.postWaiting(t.Context())
 	s.show(4, 5)
-	_, body, id, err := s.nextTold()
+	_, body, id, err := s.nextNotice()
 	check(err)
 	check(s.hook.post(t.Context(), s.opt.Agent, body, id)) // and then it is killed
 	if len(p.ids) != 4 {
@@ -154,26 +154,26 @@ func TestHookKilled(t *testing.T) {
 	check(s.store.Close())
 	again := l.hooked(p, "s3cret")
 	ctx, cancel := context.WithCancel(t.Context())
-	var telling sync.WaitGroup
-	telling.Go(func() { again.tellAll(ctx) })
+	var posting sync.WaitGroup
+	posting.Go(func() { again.postAll(ctx) })
 	for waits := 1; waits > 0; time.Sleep(time.Millisecond) {
 		again.mu.Lock()
 		waits = len(again.hook.waiting)
 		again.mu.Unlock()
 	}
 	cancel()
-	telling.Wait()
+	posting.Wait()
 	distinct := slices.Compact(slices.Sorted(slices.Values(p.ids)))
 	if len(p.ids) != 6 || len(distinct) != 5 || p.ids[3] != p.ids[4] ||
 		len(again.hook.waiting) > 0 || len(p.wrong) > 0 {
-		t.Errorf("%q were told; %d wait; %v", p.ids, len(again.hook.waiting), p.wrong)
+		t.Errorf("%q were posted; %d wait; %v", p.ids, len(again.hook.waiting), p.wrong)
 	}
-	// What is too old to be kept is not told.
+	// What is too old to be kept is not posted.
 	again.show(6)
 	again.now = again.now.Add(itemsAge + time.Hour)
 	check(again.save(again.clock(), true))
-	if again.tellOnce(t.Context()); len(p.ids) != 6 || len(again.hook.waiting) > 0 {
-		t.Errorf("%d were told, %d wait", len(p.ids), len(again.hook.waiting))
+	if again.postWaiting(t.Context()); len(p.ids) != 6 || len(again.hook.waiting) > 0 {
+		t.Errorf("%d were posted, %d wait", len(p.ids), len(again.hook.waiting))
 	}
 	check(again.Close())
 }

@@ -24,7 +24,7 @@ const (
 
 // block is until when a host is to be left alone.
 type block struct {
-	Told  time.Time `json:"told"`
+	Asked time.Time `json:"told"` // when the host asked for that
 	Until time.Time `json:"until"`
 }
 
@@ -178,7 +178,7 @@ func (c *Crawler) sweep(now time.Time) error {
 func (c *Crawler) setHosts(s shift) error {
 	var values []store.Value
 	for host, b := range c.blocked {
-		if b.Told.IsZero() || s.move(&b.Told) {
+		if b.Asked.IsZero() || s.move(&b.Asked) {
 			s.move(&b.Until)
 			c.blocked[host] = b
 			value, err := blockValue(host, b)
@@ -191,9 +191,9 @@ func (c *Crawler) setHosts(s shift) error {
 	var bad error
 	err := c.store.Values(robotsPrefix, "", func(name string, data []byte) bool {
 		until, text, err := readRobots(data)
-		if told := until.Add(-robotsKept); err == nil && s.move(&told) {
+		if read := until.Add(-robotsKept); err == nil && s.move(&read) {
 			var value store.Value
-			value, bad = robotsValue(name, told.Add(robotsKept), text)
+			value, bad = robotsValue(name, read.Add(robotsKept), text)
 			values = append(values, value)
 		}
 		return bad == nil

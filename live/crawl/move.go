@@ -202,6 +202,6 @@ func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
 		}
 		time.Sleep(time.Second)
 	}
-	c.tellOnce(ctx)
+	c.postWaiting(ctx)
 	return requests, err
 }

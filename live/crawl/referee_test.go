@@ -209,8 +209,8 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	answer := func() {}
 	r.mu.Lock()
 	r.requests++
-	told := q.Header.Get("Cookie") + q.Header.Get("Referer") + q.URL.RawQuery
-	r.breach(told != "", "cookie, referer or query", "%s %v", q.URL, q.Header)
+	private := q.Header.Get("Cookie") + q.Header.Get("Referer") + q.URL.RawQuery
+	r.breach(private != "", "cookie, referer or query", "%s %v", q.URL, q.Header)
 	r.breach(!strings.Contains(q.Header.Get("User-Agent"), "@"), "no contact", "%s", q.Header.Get("User-Agent"))
 	r.breach(q.Header.Get(simAlone) != "true", "parallel connections", "%s", q.URL)
 	host := r.visit("host "+q.Host, now, "", 0, "")
@@ -489,7 +489,7 @@ func size(k int, newest int64) int {
 	return maxBytes/10 - 10_000
 }
 
-// life is what a process is told that crawls until it is killed.
+// life is what a process is given that crawls until it is killed.
 type life struct {
 	Server, OPML, Dir string
 	Begin, End        time.Time
@@ -576,7 +576,7 @@ type sim struct {
 	*Crawler
 	life
 	now    time.Time
-	onDisk io.Writer // is told up to when the answers are
+	onDisk io.Writer // takes up to when the answers are
 }
 
 func (l life) open(onDisk io.Writer) *sim {

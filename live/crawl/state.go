@@ -45,7 +45,7 @@ type record struct {
 	ID         schedule.ID `json:"-"`
 	listed     bool        // in the OPML file
 	held       bool        // a request is under way
-	pushing    bool        // a hub is telling of it
+	pushing    bool        // a hub is sending its items
 	same       *record     // that is asked for at its place: itself, or another that moved there
 }
 
@@ -78,9 +78,9 @@ func (r *record) count(published time.Time) {
 	}
 }
 
-// Outcomes of entries of the journal besides those of fetches.
+// Outcomes of entries of the journal other than those of fetches.
 const (
-	pushed   feed.Outcome = "pushed"   // a hub told of the items
+	pushed   feed.Outcome = "pushed"   // a hub sent the items
 	imported feed.Outcome = "imported" // a recording did
 )
 
@@ -146,8 +146,8 @@ func (c *Crawler) load() error {
 		}
 	}
 	for _, b := range c.blocked {
-		if b.Told.After(c.latest) {
-			c.latest = b.Told
+		if b.Asked.After(c.latest) {
+			c.latest = b.Asked
 		}
 	}
 	if c.latest.IsZero() {
@@ -254,7 +254,7 @@ func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
 	})
 }
 
-// replay tells the learner and the sums of the entries of the journal that they do not
+// replay gives the learner and the sums the entries of the journal that they do not
 // know.
 func (c *Crawler) replay() error {
 	var bad error
@@ -286,7 +286,7 @@ func (c *Crawler) journal(after uint64, yield func(*entry) bool) error {
 	return bad
 }
 
-// note puts a look at a feed on disk, and then tells the learner and the sums of it: they
+// note puts a look at a feed on disk, and then gives it to the learner and the sums: they
 // know of nothing that a restart would not find.
 func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
 	e.Feed, e.At, e.NotBefore, e.Worth = r.ID.URL, c.clock(), r.NotBefore, r.Worth
@@ -364,7 +364,7 @@ func (c *Crawler) save(now time.Time, end bool) error {
 	return c.store.SetValue(learnerName, value)
 }
 
-// learn tells the learner of a look at a feed.
+// learn lets the learner observe a look at a feed.
 func (c *Crawler) learn(e *entry) error {
 	if !c.learner.Has(e.Feed) {
 		return nil

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	pushedWait = 24 * time.Hour      // between two looks at a feed whose hub tells what is new
+	pushedWait = 24 * time.Hour      // between two looks at a feed whose hub sends what is new
 	lease      = 10 * 24 * time.Hour // that a hub is asked for
 
-	maxPush     = 1 << 20          // bytes that a hub tells at once
-	pushTimeout = 10 * time.Second // in which it tells them
+	maxPush     = 1 << 20          // bytes that a hub sends at once
+	pushTimeout = 10 * time.Second // in which it sends them
 )
 
 // push is the subscription of a feed at its hub, by WebSub
@@ -95,7 +95,7 @@ func (c *Crawler) answer(w http.ResponseWriter, q *http.Request) (status int, ch
 	case r == nil:
 		return http.StatusGone, "" // nobody here subscribes to it
 	case r.held || r.pushing:
-		return http.StatusServiceUnavailable, "" // it is being asked for, or being told of
+		return http.StatusServiceUnavailable, "" // it is being asked for, or a hub is sending it
 	case q.Method == http.MethodGet:
 		if status = c.verify(r, q.URL.Query()); status == http.StatusOK {
 			challenge = q.URL.Query().Get("hub.challenge")
@@ -105,18 +105,18 @@ func (c *Crawler) answer(w http.ResponseWriter, q *http.Request) (status int, ch
 	p := *r.Push
 	r.pushing = true
 	c.mu.Unlock()
-	told, status := c.told(w, q, &p)
+	sent, status := c.readPush(w, q, &p)
 	c.mu.Lock()
 	r.pushing = false
 	switch {
-	case told == nil:
+	case sent == nil:
 		return status, ""
 	case !r.listed || r.Push == nil || r.Push.Token != p.Token:
 		return http.StatusGone, ""
 	case r.held:
 		return http.StatusServiceUnavailable, ""
 	}
-	return c.pushed(r, told), ""
+	return c.pushed(r, sent), ""
 }
 
 // verify takes up what the hub says of the subscription, if it is wanted.
@@ -140,9 +140,9 @@ func (c *Crawler) verify(r *record, says url.Values) (status int) {
 	return http.StatusOK
 }
 
-// told reads what a hub tells of a feed. What is not signed with the secret is ignored, and so
+// readPush reads what a hub sends of a feed. What is not signed with the secret is ignored, and so
 // is what is no feed.
-func (c *Crawler) told(w http.ResponseWriter, q *http.Request, p *push) (told *feed.Feed, status int) {
+func (c *Crawler) readPush(w http.ResponseWriter, q *http.Request, p *push) (sent *feed.Feed, status int) {
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(pushTimeout)) // if it is a connection
 	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxPush))
 	var large *http.MaxBytesError
@@ -156,24 +156,24 @@ func (c *Crawler) told(w http.ResponseWriter, q *http.Request, p *push) (told *f
 	if err != nil || !signed(body, q.Header.Get("X-Hub-Signature"), p.Secret) {
 		return nil, http.StatusOK
 	}
-	told, err = feed.Parse(body, q.Header.Get("Content-Type"), at)
+	sent, err = feed.Parse(body, q.Header.Get("Content-Type"), at)
 	if err != nil {
-		c.opt.Log.Warn("what a hub tells cannot be read", "hub", p.Hub, "error", err)
+		c.opt.Log.Warn("what a hub sent cannot be read", "hub", p.Hub, "error", err)
 	}
-	return told, http.StatusOK
+	return sent, http.StatusOK
 }
 
-// pushed takes up what a hub tells, as if it had been found by a request.
-func (c *Crawler) pushed(r *record, told *feed.Feed) (status int) {
+// pushed takes up what a hub sent, as if it had been found by a request.
+func (c *Crawler) pushed(r *record, sent *feed.Feed) (status int) {
 	before, now := *r, c.clock()
-	e := entry{Outcome: pushed, Previous: r.Last, Items: r.news(told.Items, now)}
+	e := entry{Outcome: pushed, Previous: r.Last, Items: r.news(sent.Items, now)}
 	r.Last = now
 	commit, err := c.note(r, &e)
 	if commit == nil {
 		*r = before
 	}
 	if err != nil {
-		c.opt.Log.Error("what a hub tells was not kept", "feed", r.ID.URL, "error", err)
+		c.opt.Log.Error("what a hub sent was not kept", "feed", r.ID.URL, "error", err)
 		return http.StatusServiceUnavailable
 	}
 	commit.Wait()

@@ -197,7 +197,7 @@ func TestAnswers(t *testing.T) {
 func TestSubscribe(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
-		hub, asked string // the requests besides those for robots.txt
+		hub, asked string // the requests other than those for robots.txt
 		reason     string
 	}{
 		{name: "a hub", hub: "http://a.test/hub", asked: "POST a.test/hub topic"},

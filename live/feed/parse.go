@@ -30,7 +30,7 @@ const (
 type Feed struct {
 	Title string
 	Pace  Pace   // when it is not to be asked for, as it says itself
-	Hub   string // WebSub hub that tells what is new; empty without
+	Hub   string // WebSub hub that sends what is new; empty without
 	Topic string // what the hub calls the feed
 	Items []Item // in the order of the feed
 	Whole bool   // nothing that is new is missing among the items, although each of them may be new

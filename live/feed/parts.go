@@ -24,7 +24,7 @@ const (
 	maxName      = 200       // bytes of the name of an element, or of a namespace
 	maxChild     = 4000      // bytes of a child of an item, or of the feed
 	maxChildren  = 64 << 10  // bytes of an item, or of the head
-	maxPart      = 256 << 10 // bytes of a part, besides its last item
+	maxPart      = 256 << 10 // bytes of a part without its last item
 	maxPartItems = 1000      // of a part
 )
 

@@ -451,7 +451,7 @@ func TestLists(t *testing.T) {
 }
 
 // TestDeleting holds that names which are prefixes of each other or have odd
-// characters are told apart, and served.
+// characters differ, and are served.
 func TestDeleting(t *testing.T) {
 	s := serve(t)
 	names := []string{"crawl", "crawl2", "_", "a_b", "/", "\x00", "\x01",

@@ -33,7 +33,7 @@ type kept struct {
 // history is what fetches of a URL have found, whoever learns from it.
 type history struct {
 	Since     int64 `json:"since,omitempty"`      // from when on its items are known; ms
-	Last      int64 `json:"last,omitempty"`       // fetch of which the client told; ms, 0 before the first
+	Last      int64 `json:"last,omitempty"`       // last fetch whose finds the client put; ms, 0 before the first
 	NotBefore int64 `json:"not_before,omitempty"` // when the client allows the next one; ms
 	// The last ones: when each was published, Unix time, and its worth.
 	Items [][2]float64 `json:"items,omitempty"`

@@ -100,7 +100,7 @@ type Summary struct {
 	Price   float64
 	Sources int
 	Asked   int // fetches that the learner asked for
-	Fetched int // fetches that were told
+	Fetched int // fetches whose finds a client put
 	Empty   int // of these, that found nothing new
 	Beliefs []Belief
 

@@ -108,7 +108,7 @@ func TestLearned(t *testing.T) {
 	}
 }
 
-// TestShadow holds that in the shadow the client's dates stand, and that it is told
+// TestShadow holds that in the shadow the client's dates stand, and that it gets the learner's
 // what both find.
 func TestShadow(t *testing.T) {
 	s := serve(t, LearnOptions{PerHour: 1, Shadow: true})

@@ -154,7 +154,7 @@ func (g totals) Collect(ch chan<- prometheus.Metric) {
 		tell(l.Crawl, "learned_urls", float64(l.Sources), "URLs that are learned.")
 		tell(l.Crawl, "learned_asked_total", float64(l.Asked), "Fetches that the learner asked for since the start.")
 		tell(l.Crawl, "learned_fetches_total", float64(l.Fetched),
-			"Fetches of learned URLs since the start of which the client told what they found.")
+			"Fetches of learned URLs since the start of which the client put what they found.")
 		tell(l.Crawl, "learned_empty_total", float64(l.Empty), "Those of them that found nothing new.")
 	}
 }

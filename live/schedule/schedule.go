@@ -37,7 +37,7 @@ const never = math.MaxInt64
 type ID struct{ Crawl, Key, URL string }
 
 // Limits are what a queue is held to, and when it was served. They are all that
-// is to be kept of a queue besides its URLs.
+// is to be kept of a queue in addition to its URLs.
 type Limits struct {
 	Delay   int64  // between two hand-outs; −1 stands for the schedule's default
 	Blocked int64  // no hand-out before this time

@@ -64,12 +64,12 @@ func (s *Store) openReceipt() (err error) {
 	if err != nil {
 		return err
 	}
-	found, told := s.receipt(), readReceipt(s.receipts)
-	if told.Commits > found.Commits {
+	found, acknowledged := s.receipt(), readReceipt(s.receipts)
+	if acknowledged.Commits > found.Commits {
 		s.lost = fmt.Errorf("store %s: acknowledged were %v; found are %v. What the last %d commits changed is lost: "+
 			"a file of the directory was cut, damaged or replaced. What can be done: "+
 			"end this program and restore the directory from a copy, or put again what is missing",
-			s.dir, told, found, told.Commits-found.Commits)
+			s.dir, acknowledged, found, acknowledged.Commits-found.Commits)
 		s.opt.Log.Error(s.lost.Error())
 	}
 	return nil

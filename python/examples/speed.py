@@ -1,4 +1,4 @@
-"""Epochs per second: the mean dynamics here beside NumPy, on two threads, and other forms of the environment.
+"""Epochs per second: the mean dynamics here and in NumPy, on two threads, and other forms of the environment.
 
 Both sides are stepped in turns, and the least processor time of each counts, of threads that of the clock:
 ``python speed.py``.

@@ -17,9 +17,9 @@ import (
 	"unsafe"
 )
 
-// tell tells of an error, or of a panic: with the stack where it is a mistake of this
+// fail returns an error, or of a panic: with the stack where it is a mistake of this
 // program and not of the caller.
-func tell(answer **C.char, failed *C.int32_t, err *error) {
+func fail(answer **C.char, failed *C.int32_t, err *error) {
 	switch p := recover().(type) {
 	case nil:
 	case runtime.Error:
@@ -42,7 +42,7 @@ func eph_call(
 	handle C.int64_t, name, arguments *C.char, numbers *C.double, count C.int64_t, answer **C.char,
 ) (failed C.int32_t) {
 	var err error
-	defer tell(answer, &failed, &err)
+	defer fail(answer, &failed, &err)
 	n := unsafe.Slice((*float64)(unsafe.Pointer(numbers)), int(count))
 	text, err := Call(int64(handle), C.GoString(name), []byte(C.GoString(arguments)), n)
 	if err == nil {
@@ -56,7 +56,7 @@ func eph_call(
 //export eph_step
 func eph_step(handle C.int64_t, to, actions *C.char, form C.int32_t, answer **C.char) (failed C.int32_t) {
 	var err error
-	defer tell(answer, &failed, &err)
+	defer fail(answer, &failed, &err)
 	of, err := get(int64(handle))
 	if err == nil {
 		step := of["step"].(func(actions unsafe.Pointer, form int, to unsafe.Pointer) error)

@@ -84,7 +84,7 @@ func (c *crawler) selectSources(state []float64) ([]int, error) {
 	return c.agent.Select(nil, v), nil
 }
 
-// update tells what crawls brought back, and goes on to the next epoch, with the
+// update takes in what crawls brought back, and goes on to the next epoch, with the
 // states that are seen there. What it refuses changes nothing. It fills in the ages
 // of the crawls.
 func (c *crawler) update(crawls []env.Crawled, next []float64) error {

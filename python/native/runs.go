@@ -28,7 +28,7 @@ func resolve(e *experiments.Engine, r experiments.Run, seed uint64) (*experiment
 }
 
 // openRuns checks runs, which are then performed with so many workers, 0 standing for
-// one per processor. Python does so in a thread beside the one that looks for signals.
+// one per processor. Python does so in a thread next to the one that looks for signals.
 func openRuns(runs []experiments.Run, workers int) (functions, error) {
 	engine := new(experiments.Engine)
 	var jobs []*experiments.Job

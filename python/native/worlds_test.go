@@ -228,7 +228,7 @@ func TestGreatest(t *testing.T) {
 			}
 		}
 		if left != 0 {
-			t.Errorf("%d more are left than told", left)
+			t.Errorf("%d more are left than were said", left)
 		}
 	}
 }

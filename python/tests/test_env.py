@@ -80,9 +80,9 @@ def test_same_stream_as_go(command, world, instance, budget):
         assert info["bound"] == report["bound"]
         total, crawls = 0.0, 0
         for _ in range(steps):
-            seen, reward, _, over, told = env.step(scores(seen))
+            seen, reward, _, over, info = env.step(scores(seen))
             total += reward
-            crawls += told["crawled"].sum()
+            crawls += info["crawled"].sum()
         assert over
         assert total / steps == rows[name]["reward"]
         assert crawls / steps == rows[name]["crawls"]
@@ -121,8 +121,8 @@ def test_replay(tmp_path):
     assert info["whittle"] > 0 and np.isnan(info["bound"])
     steps, over = 0, False
     while not over:
-        seen, reward, _, over, told = env.step(seen[:2].astype(np.float32))
-        assert reward == told["interest"].sum()
+        seen, reward, _, over, info = env.step(seen[:2].astype(np.float32))
+        assert reward == info["interest"].sum()
         steps += 1
     assert steps == 49  # the whole epochs of the second half
 
@@ -406,13 +406,13 @@ def test_limit_of_epochs():
 def test_scaled_rewards():
     """They are shares of the bound, and interest is not."""
     raw, scaled = ephemera.CrawlEnv(scaled=False), ephemera.CrawlEnv()
-    _, told = scaled.reset(seed=4)
+    _, info = scaled.reset(seed=4)
     raw.reset(seed=4)
-    assert told["seed"] == 4 and told["unit"] == told["bound"] == ephemera.bound("paper")
+    assert info["seed"] == 4 and info["unit"] == info["bound"] == ephemera.bound("paper")
     for _ in range(20):
         a, b = raw.step(np.zeros(4)), scaled.step(np.zeros(4))
         assert a[1] == a[4]["interest"].sum() == b[4]["interest"].sum()
-        assert b[1] == pytest.approx(a[1] / told["bound"])
+        assert b[1] == pytest.approx(a[1] / info["bound"])
     with pytest.raises(ValueError, match="option 'instance' is not taken"):
         raw.reset(options={"instance": "wide:4"})
 
@@ -420,12 +420,12 @@ def test_scaled_rewards():
 def test_instance_of_each_seed():
     env = ephemera.CrawlEnv("mixed:6:*", scaled=False)
     fixed = ephemera.CrawlEnv("mixed:6:8", scaled=False)
-    _, told = env.reset(seed=8)
+    _, info = env.reset(seed=8)
     _, want = fixed.reset(seed=8)
-    assert told["unit"] == want["unit"] and np.isnan(told["whittle"])
+    assert info["unit"] == want["unit"] and np.isnan(info["whittle"])
     assert [env.step(np.arange(6.0))[1] for _ in range(20)] == [fixed.step(np.arange(6.0))[1] for _ in range(20)]
-    _, told = env.reset()
-    assert told["unit"] != want["unit"] and told["seed"] not in (0, 8)
+    _, info = env.reset()
+    assert info["unit"] != want["unit"] and info["seed"] not in (0, 8)
 
 
 def test_items_are_what_learners_take():

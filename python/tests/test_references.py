@@ -67,7 +67,7 @@ def test_refusals(call, words):
 
 
 def test_index_beside_another():
-    """Whittle's index of each age, beside that which markovianbandit-pkg computes of the ages as a Markov chain."""
+    """Whittle's index of each age is that which markovianbandit-pkg computes of the ages as a Markov chain."""
     bandit = pytest.importorskip("markovianbandit")
     ages = 40
     instances = ["paper", "lognormal:5:3", "wide:4:2"]

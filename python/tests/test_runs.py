@@ -16,7 +16,7 @@ ONLINE = {"knowledge": "online"}
 
 
 class RoundRobin:
-    """An agent that counts what it is told."""
+    """An agent that counts what it observes."""
 
     def __init__(self):
         self.runs, self.updates, self.items, self.reward = 0, 0, 0, 0.0
@@ -318,7 +318,7 @@ def test_interrupt(policy):
     """Ctrl-C ends a long run within a second, and the library goes on working."""
     code = f"""
 import ephemera, signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what runs beside it ignore the signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what runs in the background ignore the signal
 try:
     print("go", flush=True)
     ephemera.run({policy}, steps=10**10)

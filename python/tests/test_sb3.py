@@ -40,7 +40,7 @@ def test_checker(form):
 
 
 def test_ppo_by_its_defaults():
-    """PPO as people type it comes to earn most of what Whittle does, also beside it in a table."""
+    """PPO as people type it comes to earn most of what Whittle does, also next to it in a table."""
     from stable_baselines3 import PPO
 
     torch.set_num_threads(1)

@@ -50,9 +50,9 @@ def test_same_as_single(form):
     assert seen in vector.observation_space
     over = np.zeros(K, bool)
     for k, env in enumerate(single):
-        first, told = env.reset(seed=9 + k)
+        first, alone = env.reset(seed=9 + k)
         assert equal(first, part(seen, k))
-        assert all(np.array_equal(told[name], info[name][k], equal_nan=True) for name in told)
+        assert all(np.array_equal(alone[name], info[name][k], equal_nan=True) for name in alone)
     vector.action_space.seed(1)
     for _ in range(100):
         action = vector.action_space.sample()
@@ -63,9 +63,9 @@ def test_same_as_single(form):
             if before[k]:
                 assert reward[k] == 0 and equal(env.reset()[0], part(seen, k))
                 continue
-            one, earned, _, end, told = env.step(action[k])
+            one, earned, _, end, alone = env.step(action[k])
             assert equal(one, part(seen, k)) and earned == reward[k] and end == over[k]
-            assert equal(told["interest"], info["interest"][k]) and equal(told["crawled"], info["crawled"][k])
+            assert equal(alone["interest"], info["interest"][k]) and equal(alone["crawled"], info["crawled"][k])
 
 
 def test_autoreset_in_the_same_step():

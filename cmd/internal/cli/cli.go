@@ -81,7 +81,7 @@ func GoOn(err error, dir string) error {
 	return fmt.Errorf("%w; the runs that are done are in %s, and the same command runs the others", err, dir)
 }
 
-// Line is the one line that tells of an error.
+// Line is the one line that reports an error.
 func Line(name string, err error) string {
 	text := strings.Replace(err.Error(), context.Canceled.Error(), "interrupted", 1)
 	return plain.Text(name + ": " + strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " "))

@@ -89,7 +89,7 @@
         }
         r.forEach((c, k) => {
           if (k === 0) return row.append(make("th", { scope: "row" }, ...breakable(c)));
-          // An interval stands below its value where there is no room beside it.
+          // An interval stands below its value where there is no room next to it.
           const [value, range] = c.replace(/ (%|h|d)$/, "\u00a0$1").split(/(?= \[)/);
           const td = make("td", {}, value, ...(range ? [" ", make("span", { className: "range", textContent: range.trim() })] : []));
           td.dataset.label = t.header[k];
@@ -126,7 +126,7 @@
     return lo > hi ? [1, 2] : [lo - pad, hi + pad].map(v => a.log ? 10 ** v : v);
   }
   // chart draws a figure into a holder.
-  function chart(f, holder, zoomed, told) {
+  function chart(f, holder, zoomed, hovered) {
     const shown = f.series.filter(s => !hidden.has(s.name) && s.x.length);
     // Lines to compare with may be upright, which uPlot's cannot.
     const byHand = s => dotted(s) || s.style < 0;
@@ -197,7 +197,7 @@
         });
         if (best >= 0) out.set(s.name, dotted(s) ? `${format(s.x[best])}, ${format(s.y[best])}` : format(s.y[best]));
       }
-      told(out);
+      hovered(out);
     }
     const size = () => ({ width: Math.max(260, holder.clientWidth), height: Math.max(280, Math.min(440, holder.clientWidth * .6), (f.y.names || []).length * 14) });
     const scale = (a, range) => ({ time: false, distr: a.log ? 3 : 1, log: 10, range });
@@ -274,7 +274,7 @@
         b.addEventListener("click", () => toggle(s.name));
         return b;
       }));
-      drawn = chart(f, holder, zoomed, told => values.forEach((e, name) => { e.textContent = told.get(name) || ""; }));
+      drawn = chart(f, holder, zoomed, now => values.forEach((e, name) => { e.textContent = now.get(name) || ""; }));
       if (details.open) numbers.replaceChildren(...listed(f));
     }
     watchers.push(draw);

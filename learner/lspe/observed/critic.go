@@ -14,8 +14,8 @@ type waiting struct {
 	top  float64 // the greatest state of late
 }
 
-// first is where P begins, in units of the noise: nothing is known.
-const first = 1e6
+// priorVariance is where P begins, in units of the noise: next to no prior.
+const priorVariance = 1e6
 
 // mostUnits is how many τ a state may be. The first state of a source may be next to
 // nothing, as e⁻²⁰⁰ is where items lose their interest within a fraction of an epoch;
@@ -26,7 +26,10 @@ const mostUnits = 1000
 // and begins with it again where a state is out of all proportion to τ.
 func (l *Learner) see(i int, x float64) {
 	if s := &l.src[i]; x > mostUnits*s.unit {
-		*s = waiting{gain: x, factor: .9, cov: [3]float64{first, 0, first}, unit: x, lnT: math.Log(x), top: x}
+		*s = waiting{
+			gain: x, factor: .9, cov: [3]float64{priorVariance, 0, priorVariance},
+			unit: x, lnT: math.Log(x), top: x,
+		}
 		l.critic[i].Restart()
 	}
 }

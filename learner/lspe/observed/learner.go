@@ -35,10 +35,10 @@ type Learner struct {
 	rand   *stream.Rand
 	sel    *baselines.Selector
 
-	first float64 // κ(0)
-	n     int     // epochs so far
-	price float64 // λ, interest per budget unit
-	scale float64 // h, running geometric mean of the least harvest per budget unit that was crawled
+	kappa0 float64 // κ(0)
+	n      int     // epochs so far
+	price  float64 // λ, interest per budget unit
+	scale  float64 // h, running geometric mean of the least harvest per budget unit that was crawled
 
 	// Of the present epoch.
 	x, key    []float64 // states, and what ranks the sources
@@ -67,13 +67,13 @@ func New(t env.Terms, s Settings, r *stream.Rand) (*Learner, error) {
 	for range n {
 		l.critic = append(l.critic, critic.New(1+s.Features, 2, of))
 	}
-	l.first = s.Kappa * (1 + max(0, math.Log(t.Round()/10)))
+	l.kappa0 = s.Kappa * (1 + max(0, math.Log(t.Round()/10)))
 	return l, nil
 }
 
 // kappa returns κ(n).
 func (l *Learner) kappa() float64 {
-	return min(l.set.KappaMax, l.first*math.Sqrt(1+float64(l.n)/l.set.KappaOver))
+	return min(l.set.KappaMax, l.kappa0*math.Sqrt(1+float64(l.n)/l.set.KappaOver))
 }
 
 // affordable reports whether a crawl of source i fits into the budget at all.

@@ -62,7 +62,7 @@ func windows(n int, window, budget float64) env.Instance {
 	return in
 }
 
-// TestBeatsTheIndexOfTrueParameters: told nothing, the learner earns more than
+// TestBeatsTheIndexOfTrueParameters: given no parameters, the learner earns more than
 // the deterministic index with the true parameters, where noise tells something
 // (TCNS, section VIII, one exponential draw per source and epoch). What it earns
 // it earns by r: with r = 0, −r, or one epoch of waiting by the learned drift in

@@ -15,8 +15,8 @@ ENDLESS = 1 << 53
 
 def patiently(stop: Callable[[], Any], handle: int, what: str, *arguments: Any) -> Any:
     """Call a function of a handle that may take long; a signal has it stopped."""
-    with ThreadPoolExecutor(1) as beside:
-        done = beside.submit(_library.ask, handle, what, *arguments)
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(_library.ask, handle, what, *arguments)
         try:
             while not done.done():  # between the waits Python takes up signals
                 wait([done], 0.1)

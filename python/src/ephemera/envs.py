@@ -179,7 +179,7 @@ class _Worlds(_library.Handle):
         self.interest, self.crawled, self.unit, self.seed = b.interest, b.crawled, b.unit, b.seed
 
     def reset(self, mask: NDArray[np.bool_] | None, seeds: list[int] | None) -> int:
-        """Reset worlds; the row that tells what is seen then."""
+        """Reset worlds; the row that holds what is seen then."""
         self._alive()
         if self.row == self.rows:
             self.refill()
@@ -190,7 +190,7 @@ class _Worlds(_library.Handle):
         return row
 
     def step(self, at: int, form: int) -> int:
-        """Step all worlds with the actions at an address; the row that tells what it brought."""
+        """Step all worlds with the actions at an address; the row that holds what it brought."""
         row = self.row
         if row == self.rows or self._handle == 0:
             self._alive()
@@ -432,17 +432,17 @@ class CrawlEnv(gym.Env[Any, Any]):
             again = seed is None and w.started
             row = w.reset(None, None if again else _seeds([seed], w, self.np_random))
             self._past.clear()
-            return self._seen(row), {**self._told(row), **{k: v.item() for k, v in w.references(row).items()}}
+            return self._seen(row), {**self._info(row), **{k: v.item() for k, v in w.references(row).items()}}
 
-    def _told(self, row: int) -> dict[str, Any]:
+    def _info(self, row: int) -> dict[str, Any]:
         w = self._w
-        told: dict[str, Any] = {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0]}
+        info: dict[str, Any] = {"interest": w.interest[row, 0], "crawled": w.crawled[row, 0]}
         if w.with_items:
-            told["items"] = w.items()[0]
+            info["items"] = w.items()[0]
         if w.render_mode:
             n = w.sources
-            self._past.append((w.observation[row, 0, -2 * n : -n], told["crawled"]))
-        return told
+            self._past.append((w.observation[row, 0, -2 * n : -n], info["crawled"]))
+        return info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Crawl, and go on to the next epoch."""
@@ -467,7 +467,7 @@ class CrawlEnv(gym.Env[Any, Any]):
                 w.reward.item(row),
                 False,
                 w.over.item(row),
-                self._told(row),
+                self._info(row),
             )
 
     def render(self) -> NDArray[np.uint8] | None:
@@ -531,16 +531,16 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         flat = self._w.observation[row]
         return self._w.split(flat) if self._w.dictionary else flat
 
-    def _told(self, row: int) -> dict[str, Any]:
+    def _info(self, row: int) -> dict[str, Any]:
         w = self._w
-        told = {
+        info = {
             "interest": w.interest[row], "_interest": self._all, "crawled": w.crawled[row], "_crawled": self._all,
         }  # fmt: skip
         if w.with_items:
             items = np.empty(self.num_envs, object)
             items[:] = w.items()
-            told |= {"items": items, "_items": self._all}
-        return told
+            info |= {"items": items, "_items": self._all}
+        return info
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -563,8 +563,8 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         with w._turn():
             again = w.started and all(s is None for s in seed)
             row = w.reset(mask, None if again else _seeds(seed, w, self.np_random))
-            told = w.references(row)
-            return self._seen(row), {**self._told(row), **told, **{f"_{name}": self._all for name in told}}
+            info = w.references(row)
+            return self._seen(row), {**self._info(row), **info, **{f"_{name}": self._all for name in info}}
 
     def step(
         self, actions: Any
@@ -588,10 +588,10 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         a = np.ascontiguousarray(a)
         with w._turn():
             row = w.step(a.ctypes.data, form)
-            seen, reward, over, info = self._seen(row), w.reward[row], w.over[row], self._told(row)
+            seen, reward, over, info = self._seen(row), w.reward[row], w.over[row], self._info(row)
             if self._mode == "SameStep" and over.any():
                 info["final_obs"], info["_final_obs"] = seen, over
-                info["final_info"], info["_final_info"] = self._told(row), over
+                info["final_info"], info["_final_info"] = self._info(row), over
                 seen = self._seen(w.reset(over, None))
         return seen, reward, self._none, over, info
 

@@ -208,17 +208,17 @@ class Policy(_library.Handle):
             rows: Iterable[Any] = zip(*columns, *items, strict=True)
         else:
             rows = crawls
-        told: list[dict[str, Any]] = []
+        brought: list[dict[str, Any]] = []
         for source, interest, *named in rows:
             (amount,) = amounts([interest], "the interest of a crawl")
-            told.append({"source": operator.index(source), "interest": amount})
+            brought.append({"source": operator.index(source), "interest": amount})
             for found in named:
                 ages = amounts(found[0], "the age of an item", sys.float_info.max)
                 interests = amounts(found[1], "the interest of an item")
                 if len(ages) != len(interests):
                     raise ValueError(f"a crawl has {len(ages)} ages and {len(interests)} interests of items")
-                told[-1]["items"] = [{"age": x, "interest": y} for x, y in zip(ages, interests, strict=True)]
-        self._ask("update", told, _states(state))
+                brought[-1]["items"] = [{"age": x, "interest": y} for x, y in zip(ages, interests, strict=True)]
+        self._ask("update", brought, _states(state))
 
 
 class Learner(Policy):

@@ -37,7 +37,7 @@ class Results:
     curves: pd.DataFrame | None
     """Figures along the epochs of ``train``, ``sweep`` and :func:`ephemera.compare`."""
     learned: pd.DataFrame | None
-    """What was learned, source by source, beside the exact values."""
+    """What was learned, source by source, next to the exact values."""
 
     def to_rliable(self, figure: str | None = None, task: str | None = None) -> dict[str, NDArray[np.float64]]:
         """Return the score dictionary of rliable: by algorithm an array of shape (runs, tasks).
