@@ -37,6 +37,10 @@ type Terms struct {
 	Start  int64
 	Length float64
 
+	// Importance is μ, what it is worth per epoch that the copy of each source is fresh. It
+	// belongs to the objective freshness; nil stands for 1.
+	Importance []float64
+
 	// Objective is what crawls are to bring about. Where there is one, nobody has to learn
 	// how interest decays; where there is none, items lose interest as their source has it.
 	Objective Objective
@@ -73,6 +77,9 @@ type Online struct {
 	Epoch  int     // number of this decision, from 0
 	Last   []int   // epoch of each source's last crawl; −1 before the first
 	Limits *Limits // which crawls are allowed now; nil where the budget is all
+	// Pings names each source that may have changed since the decision before, as often as
+	// something said so.
+	Pings []int32
 }
 
 // Limits say which crawls are allowed at a decision. The policies of a program
@@ -137,6 +144,10 @@ type Crawled struct {
 	// Truncated says that all that the source showed was new, so that older
 	// items may have been missed: the crawl covers the span of its items.
 	Truncated bool
+
+	// Changed says of a page, which shows no items, that it is not as it was at the crawl
+	// before. The first crawl of one has the age 0 where there is no copy to compare.
+	Changed bool `json:",omitempty"`
 }
 
 // Policy picks the sources to crawl at an epoch.
@@ -188,6 +199,19 @@ type Reporter interface {
 	// Report takes in what an item of source i was worth that a crawl brought back
 	// with its interest unknown: age and interest at that crawl.
 	Report(i int, it Item)
+}
+
+// PageLearner is a learner of pages, under the objective freshness.
+type PageLearner interface {
+	// SetImportance says what it is worth per epoch that the copy of source i is fresh; until
+	// then that is 1.
+	SetImportance(i int, importance float64)
+	// Ping tells that source i may have changed.
+	Ping(i int)
+	// EstimatePage returns how often source i changes, per epoch, how often without a ping, u,
+	// and by how many epochs b pings since its last crawl make it older: a epochs after the
+	// crawl the copy is fresh with the probability e^(−u(a + b)).
+	EstimatePage(i int) (changes, unseen, ahead float64)
 }
 
 // Rescaler is a learner that takes in harvests, of items that may be worth something

@@ -25,6 +25,15 @@ func NewSource(name string, rate, decay, interest float64) Source {
 	return Source{Name: name, Rate: rate, Decay: decay, Interest: interest, Window: math.Inf(1), Cost: 1}
 }
 
+// NewPage returns a page that changes so often per epoch, and is worth its importance per epoch
+// for as long as the copy is as the page is: a source whose crawls cost 1 under the law
+// [LawFreshness], with Δ for the decay and μ for the interest that it gains per epoch.
+func NewPage(name string, change, importance float64) Source {
+	s := NewSource(name, 1, change, importance)
+	s.Law = LawFreshness
+	return s
+}
+
 // scale returns λξ̄/c, interest.
 func (s *Source) scale() float64 { return s.Rate * s.Interest / s.Decay }
 

@@ -2,7 +2,6 @@ package learner
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -49,7 +48,8 @@ type CrawlerOptions struct {
 	Epoch    time.Duration // how exact times are; some crawls should fit into each
 	Budget   float64       // what the crawls of an epoch may cost together
 	PerGroup int           // crawls of one group in an epoch, at most; 0 for any number
-	// Objective is what crawls are to bring about; none stands for delay.
+	// Objective is what crawls are to bring about; none stands for delay. Under freshness
+	// sources are pages, of which crawls tell whether they have changed.
 	Objective env.Objective
 	Seed      uint64 // of a learner that draws
 }
@@ -60,6 +60,9 @@ type Source struct {
 	Group    string        `json:"group,omitempty"`    // sources whose crawls are limited together, such as a host
 	Shortest time.Duration `json:"shortest,omitempty"` // between two crawls, at least
 	Longest  time.Duration `json:"longest,omitempty"`  // between two crawls, if the budget allows; 0 leaves it open
+	// Importance is what it is worth per time that the copy is as the page is, under the
+	// objective freshness; 0 stands for 1.
+	Importance float64 `json:"importance,omitempty"`
 }
 
 // Outcome is how a crawl ended.
@@ -77,6 +80,7 @@ type Crawl struct {
 	At        time.Time
 	Outcome   Outcome
 	Items     []Item    // that were not seen before
+	Changed   bool      // the page was not as it was at the crawl before, as new items say too; for freshness
 	Truncated bool      // all that the source shows was new, and older items may be missed
 	NotBefore time.Time // when the source may be crawled again, from Retry-After or max-age
 }
@@ -94,9 +98,10 @@ type place struct {
 	Added int    `json:"added,omitempty"` // epoch
 	// Crawls handed out since the last one that succeeded, or failed with a time of the next.
 	Tries    int `json:"tries,omitempty"`
-	Due      int `json:"due,omitempty"`  // epoch at which its longest interval ends; 0 without one
-	Feedback int `json:"told,omitempty"` // epoch of its last feedback, from which on it waits
-	Done     int `json:"-"`              // its place, plus 1, among the crawls of this epoch
+	Due      int `json:"due,omitempty"`   // epoch at which its longest interval ends; 0 without one
+	Feedback int `json:"told,omitempty"`  // epoch of its last feedback, from which on it waits
+	Done     int `json:"-"`               // its place, plus 1, among the crawls of this epoch
+	Pings    int `json:"pings,omitempty"` // in this epoch, after its crawl
 }
 
 // NewCrawler returns a crawler without sources whose first epoch begins at start.
@@ -121,9 +126,6 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 		return nil, err
 	case o.Epoch <= 0:
 		return nil, fmt.Errorf("epoch is %v; allowed is above 0", o.Epoch)
-	case o.Objective.Law == env.LawFreshness:
-		return nil, errors.New("objective is freshness; " +
-			"allowed are interest, delay and deadline, as crawls bring items")
 	case o.Objective.Unseen() && !kind.FromItems:
 		return nil, fmt.Errorf("objective is %v; allowed for the learner %s are interest and deadline, "+
 			"as it learns what a crawl is worth from what it brings",
@@ -155,6 +157,9 @@ func (c *Crawler) terms() env.Terms {
 			p.Rules.Cost = math.Inf(1)
 		}
 		t.Names, t.Costs = append(t.Names, p.Name), append(t.Costs, p.Rules.Cost)
+		if c.pages() {
+			t.Importance = append(t.Importance, cmp.Or(p.Rules.Importance, 1))
+		}
 	}
 	return t
 }
@@ -194,6 +199,9 @@ func (c *Crawler) Add(name string, s Source) error {
 	c.enlist(i)
 	c.view.Last[i], c.limits.NotBefore[i] = -1, 0
 	c.open.Add(i, s.Cost)
+	if c.pages() {
+		c.open.(env.PageLearner).SetImportance(i, cmp.Or(s.Importance, 1))
+	}
 	c.postpone(i)
 	return nil
 }
@@ -207,9 +215,17 @@ func (c *Crawler) check(name string, s Source) error {
 		return fmt.Errorf("source %q: %w", name, err)
 	case s.Shortest < 0 || s.Longest < 0:
 		return fmt.Errorf("source %q: intervals are %v and %v; allowed is 0 or more", name, s.Shortest, s.Longest)
+	case !(s.Importance >= 0 && s.Importance <= MostWorth):
+		return fmt.Errorf("source %q: importance is %v; allowed is 0 to %g", name, s.Importance, MostWorth)
+	case s.Importance > 0 && !c.pages():
+		return fmt.Errorf("source %q: importance is %v; it belongs to the objective freshness, and the objective is %v",
+			name, s.Importance, c.opt.Objective)
 	}
 	return nil
 }
+
+// pages reports whether the sources are pages, of which a crawl tells one bit.
+func (c *Crawler) pages() bool { return c.opt.Objective.Law == env.LawFreshness }
 
 // grow adds one place.
 func (c *Crawler) grow() {

@@ -183,6 +183,11 @@ func (c *Crawler) learn() {
 	}
 	c.view.Epoch++
 	c.open.Update(c.done, &c.view)
+	for _, d := range c.done {
+		for p := &c.src[d.Source]; p.Pings > 0; p.Pings-- {
+			c.open.(env.PageLearner).Ping(d.Source)
+		}
+	}
 	c.done = c.done[:0]
 }
 
@@ -221,6 +226,10 @@ func (c *Crawler) Update(crawl Crawl) error {
 			return errWorth(crawl.Source, it.Worth)
 		}
 	}
+	if crawl.Changed && (crawl.Outcome != Found || !c.pages()) {
+		return fmt.Errorf("the crawl of source %q says that it has changed; "+
+			"allowed is that with the outcome Found, under the objective freshness", crawl.Source)
+	}
 	if crawl.Outcome != Found && len(crawl.Items) > 0 {
 		return fmt.Errorf("the crawl of source %q found %d items, and the outcome is not Found",
 			crawl.Source, len(crawl.Items))
@@ -241,13 +250,20 @@ func (c *Crawler) Update(crawl Crawl) error {
 	c.bar(i, crawl.NotBefore)
 	if p.Done == 0 {
 		age := c.view.Epoch - c.view.Last[i]
-		if c.view.Last[i] < 0 {
+		switch first := c.view.Last[i] < 0; {
+		case first && c.pages():
+			age = 0 // there was no copy to compare
+		case first:
 			age = c.view.Epoch - p.Added + 1
 		}
 		c.done = append(c.done, env.Crawled{Source: i, Age: age})
 		p.Done = len(c.done)
 	}
 	d := &c.done[p.Done-1]
+	if c.pages() {
+		d.Changed = d.Changed || crawl.Changed || len(crawl.Items) > 0
+		return nil
+	}
 	d.Truncated = d.Truncated || crawl.Truncated
 	c.found(d, crawl.Items, crawl.At)
 	return nil
@@ -303,6 +319,25 @@ func (c *Crawler) Report(source string, at time.Time, items ...Item) error {
 			return errWorth(source, it.Worth)
 		}
 		r.Report(i, c.item(it, at))
+	}
+	return nil
+}
+
+// Ping says that a source may have changed, as a sitemap or a hub does: under the objective
+// freshness, and right or wrong. What pings are worth is learned from the crawls after them.
+func (c *Crawler) Ping(source string, at time.Time) error {
+	i, err := c.find(source)
+	switch {
+	case err != nil:
+		return err
+	case !c.pages():
+		return fmt.Errorf("a ping of source %q: the objective is %v; allowed is freshness", source, c.opt.Objective)
+	}
+	c.turn(at)
+	if p := &c.src[i]; p.Done > 0 { // the learner has yet to take up the crawl before it
+		p.Pings++
+	} else {
+		c.open.(env.PageLearner).Ping(i)
 	}
 	return nil
 }

@@ -90,7 +90,14 @@ type Recalled struct {
 	// program itself knows of the source.
 	Since, Last time.Time // its first crawl, or since when all items are known, and its last crawl; zero for none
 	Items       []Item    // that were published from Since on, as far as they are known
+	Checks      []Check   // of a page, under freshness: its last crawls, in the order of time
 	NotBefore   time.Time // when it may be crawled again
+}
+
+// Check is a crawl of a page, and whether it had changed since the crawl before.
+type Check struct {
+	At      time.Time
+	Changed bool
 }
 
 // Recall adds sources as a program has kept them, before the first Select, and goes on now.
@@ -108,13 +115,19 @@ func (c *Crawler) Recall(now time.Time, sources iter.Seq[Recalled]) (anew int, e
 		pending[c.view.Epoch] = c.done
 	}
 	var asked []int
+	var checked []env.Crawled // of pages whose states are of no use, before now
 	for r := range sources {
 		if err := c.Add(r.Name, r.Rules); err != nil {
 			return anew, err
 		}
 		i := c.place[r.Name]
 		crawled, at, err := c.restoreSource(i, parts.Source(i), r.State)
-		if err != nil {
+		switch {
+		case err == nil:
+		case c.pages():
+			anew++
+			checked = append(checked, c.rememberChecks(i, &r)...)
+		default:
 			anew++
 			crawled, at = c.remember(i, &r)
 		}
@@ -126,6 +139,9 @@ func (c *Crawler) Recall(now time.Time, sources iter.Seq[Recalled]) (anew int, e
 		if r.Asked {
 			asked = append(asked, i)
 		}
+	}
+	if len(checked) > 0 {
+		c.open.Update(checked, &c.view)
 	}
 	if err := c.catchUp(parts, pending, epoch); err != nil {
 		return anew, err
@@ -169,6 +185,29 @@ func strictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	return d.Decode(v)
+}
+
+// rememberChecks returns what the program itself knows of page i, as crawls.
+func (c *Crawler) rememberChecks(i int, r *Recalled) (crawls []env.Crawled) {
+	if !r.NotBefore.IsZero() {
+		c.limits.NotBefore[i] = c.epochFrom(r.NotBefore)
+	}
+	last, changed := time.Time{}, false
+	for _, check := range r.Checks {
+		age := 0
+		if !last.IsZero() {
+			age = int(min(check.At.Sub(last)/c.opt.Epoch, lastEpoch))
+			if changed = changed || check.Changed; age < 1 {
+				continue // in one epoch, or not in the order of time
+			}
+		}
+		crawls = append(crawls, env.Crawled{Source: i, Age: age, Changed: changed})
+		last, changed = check.At, false
+	}
+	if len(crawls) > 0 {
+		c.view.Last[i] = int(max(0, min(last.Sub(c.start)/c.opt.Epoch, lastEpoch)))
+	}
+	return crawls
 }
 
 // remember returns what the program itself knows of source i, as one crawl and its epoch.

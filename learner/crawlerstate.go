@@ -235,6 +235,10 @@ type Belief struct {
 	Last     time.Time // epoch of its last crawl; zero before
 	Due      time.Time // when a crawl is worth its price; zero for never
 	Price    float64   // of a crawl: what it has to bring, or save, beyond what waiting would
+
+	// Under freshness, where there are no items: changes per hour, and the probability that
+	// the copy is as the page is, by the latest time; 0 before the first crawl.
+	Changes, Fresh float64
 }
 
 // Belief returns what the learner thinks of a source. Items and interest are 0 where it
@@ -254,6 +258,17 @@ func (c *Crawler) Belief(source string) (b Belief, err error) {
 		last = c.view.Epoch
 	}
 	due := float64(c.limits.NotBefore[i])
+	if c.pages() {
+		changes, unseen, ahead := c.open.(env.PageLearner).EstimatePage(i)
+		b.Changes = changes / c.opt.Epoch.Hours()
+		if c.src[i].Done > 0 { // the learner has yet to take up the crawl, and counts pings before it
+			ahead = 0
+		}
+		if last >= 0 {
+			age := c.now.Sub(c.at(last)).Seconds() / c.opt.Epoch.Seconds()
+			b.Fresh = math.Exp(-unseen * (age + ahead))
+		}
+	}
 	if last >= 0 {
 		b.Last = c.at(last)
 		due = max(due, float64(last)+math.Ceil(c.open.Threshold(i)))

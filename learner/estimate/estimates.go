@@ -72,22 +72,27 @@ type normal struct {
 	Var  float64 `json:"variance"`
 }
 
-// fitNormal sets the law from the mode and variance of its parameter at each
-// source that has shown something of it: one step of expectation-maximisation. One
+// fitNormal sets the law of a parameter of the sources.
+func (e *Estimates) fitNormal(law *normal, parameter func(*source) (mode, variance float64, shown bool)) {
+	law.fit(len(e.Sources), func(i int) (mode, variance float64, shown bool) { return parameter(&e.Sources[i]) })
+}
+
+// fit sets the law from the mode and variance of its parameter at each of n
+// sources that has shown something of it: one step of expectation-maximisation. One
 // more source is thought to lie 1 from the mean, so that few that are alike do not
 // make the law too narrow.
-func (e *Estimates) fitNormal(law *normal, parameter func(*source) (mode, variance float64, shown bool)) {
-	var n, sum, square float64
-	for i := range e.Sources {
-		if mode, variance, shown := parameter(&e.Sources[i]); shown {
-			n++
+func (law *normal) fit(n int, parameter func(i int) (mode, variance float64, shown bool)) {
+	var of, sum, square float64
+	for i := range n {
+		if mode, variance, shown := parameter(i); shown {
+			of++
 			sum += mode
 			square += mode*mode + variance
 		}
 	}
-	if n > 0 {
-		m := sum / n
-		law.Mean, law.Var = m, (max(0, square-n*m*m)+1)/(n+1)
+	if of > 0 {
+		m := sum / of
+		law.Mean, law.Var = m, (max(0, square-of*m*m)+1)/(of+1)
 	}
 }
 

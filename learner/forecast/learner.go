@@ -10,7 +10,6 @@ package forecast
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -72,9 +71,10 @@ func (s *Settings) Validate() error {
 type Learner struct {
 	terms  env.Terms
 	set    Settings
-	est    *estimate.Estimates
-	round  float64 // epochs in which all sources could be crawled once
-	frozen bool    // leaves crawls from which one can only learn
+	est    *estimate.Estimates // nil under freshness
+	pages  *estimate.Pages     // nil under other objectives
+	round  float64             // epochs in which all sources could be crawled once
+	frozen bool                // leaves crawls from which one can only learn
 
 	sel *baselines.Selector
 	schedule
@@ -101,17 +101,20 @@ func New(t env.Terms, set *Settings) (*Learner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	if t.Objective.Law == env.LawFreshness {
-		return nil, errors.New("it learns from items, and under the objective freshness there are none")
-	}
 	t.Costs = slices.Clone(t.Costs)
 	if t.Objective.Law == env.LawDelay {
 		s.Optimism, s.Longest = 0, never
 	}
-	return &Learner{
-		terms: t, set: s, est: estimate.New(t, s.Horizon, s.Profile), round: t.Round(),
+	l := &Learner{
+		terms: t, set: s, round: t.Round(),
 		sel: baselines.NewSelector(t.Costs, t.Budget), schedule: schedule{Epoch: -1},
-	}, nil
+	}
+	if t.Objective.Law == env.LawFreshness {
+		l.beginPages()
+	} else {
+		l.est = estimate.New(t, s.Horizon, s.Profile)
+	}
+	return l, nil
 }
 
 // priceMemory is over how many epochs the price is averaged.
@@ -126,6 +129,7 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 		l.terms.Budget = o.Limits.Budget
 		l.round = l.terms.Round()
 	}
+	l.takePings(o)
 	cost := l.rouse(o)
 	l.key, l.thought = l.key[:0], l.thought[:0]
 	for _, i := range l.Awake {
@@ -155,6 +159,10 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 
 // Update implements env.Learner.
 func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
+	if l.pages != nil {
+		l.updatePages(crawls, next)
+		return
+	}
 	for _, c := range crawls {
 		l.est.Add(c, next.Epoch-1)
 	}
@@ -166,7 +174,7 @@ func (l *Learner) Add(i int, cost float64) {
 	if i == len(l.terms.Costs) {
 		l.terms.Costs = append(l.terms.Costs, math.Inf(1))
 	}
-	l.est.Open(i)
+	l.open(i)
 	l.setCost(i, cost)
 	if l.Wake == nil {
 		return // the first decision takes in all
@@ -180,7 +188,7 @@ func (l *Learner) Add(i int, cost float64) {
 // Remove implements env.DynamicLearner.
 func (l *Learner) Remove(i int) {
 	l.setCost(i, math.Inf(1))
-	l.est.Open(i)
+	l.open(i)
 	if l.Wake != nil {
 		l.ring.Remove(i)
 		l.Wake[i] = gone
@@ -203,12 +211,21 @@ func (l *Learner) setCost(i int, cost float64) {
 // days are others from now on.
 func (l *Learner) SetStart(start int64) {
 	l.terms.Start = start
-	l.est.SetStart(start)
+	if l.est != nil {
+		l.est.SetStart(start)
+	}
 }
 
 // Report implements env.Reporter. The source is looked at again.
 func (l *Learner) Report(i int, it env.Item) {
-	l.est.Report(i, it)
+	if l.est != nil {
+		l.est.Report(i, it)
+		l.lookAgain(i)
+	}
+}
+
+// lookAgain wakes source i if it sleeps.
+func (l *Learner) lookAgain(i int) {
 	if l.Wake != nil && l.Wake[i] > 0 {
 		l.ring.Remove(i)
 		l.wake(int32(i))
@@ -220,18 +237,22 @@ func (l *Learner) Report(i int, it env.Item) {
 func (l *Learner) Price() float64 { return l.Mean }
 
 // Threshold returns the age, in epochs, at which the index of source i reaches
-// the price, were it to publish the same at all times; +Inf if none does.
+// the price, were it to publish the same at all times; +Inf if none does. Pings have made
+// that earlier.
 func (l *Learner) Threshold(i int) float64 {
 	c := index.NewCurve(l.optimistic(i))
 	age := c.Age(l.Price()*c.Cost, 1, index.Never)
 	if age == index.Never || !l.terms.Affordable(i) {
 		return math.Inf(1)
 	}
-	return float64(age)
+	return max(1, float64(age)-l.ahead(i))
 }
 
 // Estimate implements env.Estimator: λ, λξ̄ and c as they are known by now.
 func (l *Learner) Estimate(i int) (items, inflow, decay float64) {
+	if l.est == nil {
+		return 0, 0, 0
+	}
 	s, _, _ := l.est.Source(i)
 	return s.Rate, s.Rate * s.Interest, s.Decay
 }
@@ -242,38 +263,68 @@ const Version = 27
 
 // State is the whole state of a [Learner] as data.
 type State struct {
-	Estimates estimate.State `json:"estimates"`
-	Schedule  schedule       `json:"schedule"`
+	Estimates estimate.State     `json:"estimates"`
+	Pages     estimate.PageState `json:"pages,omitzero"` // under freshness, in place of Estimates
+	Schedule  schedule           `json:"schedule"`
 }
 
 // State returns a copy of the learner's whole state. A learner with the same
 // terms and settings that takes it up goes on as this one, bit for bit.
-func (l *Learner) State() State { return State{l.est.Clone().State, l.schedule.clone()} }
+func (l *Learner) State() State {
+	s := State{Schedule: l.schedule.clone()}
+	if l.pages != nil {
+		s.Pages = l.pages.Clone().PageState
+	} else {
+		s.Estimates = l.est.Clone().State
+	}
+	return s
+}
+
+// common returns State without what Source returns of each source, and without the schedule.
+func (l *Learner) common() (s State) {
+	if l.pages != nil {
+		s.Pages = l.pages.PageState
+	} else {
+		s.Estimates = l.est.State
+	}
+	s.Estimates.Sources, s.Pages.Pages = nil, nil
+	return s
+}
 
 // Common returns State without what Source returns of each source.
 func (l *Learner) Common() any {
-	s := State{l.est.State, l.schedule.clone()}
-	s.Estimates.Sources = nil
+	s := l.common()
+	s.Schedule = l.schedule.clone()
 	return s
 }
 
 // Pooled returns Common without the sources that sleep or wait: a learner that takes it
 // up looks at all of its sources at the next decision.
 func (l *Learner) Pooled() any {
-	s := State{l.est.State, l.schedule}
-	s.Estimates.Sources = nil
+	s := l.common()
+	s.Schedule = l.schedule
 	s.Schedule.Wake, s.Schedule.Line, s.Schedule.Awake, s.Schedule.Next = nil, nil, nil, 0
 	return s
 }
 
 // Source returns what is known of source i, as a pointer that encoding/json reads and
 // writes. SetState of what Common returned follows.
-func (l *Learner) Source(i int) any { return &l.est.Sources[i] }
+func (l *Learner) Source(i int) any {
+	if l.pages != nil {
+		return &l.pages.Pages[i]
+	}
+	return &l.est.Sources[i]
+}
 
 // SetState takes up a state that State or Common returned. After an error the learner
 // must not be used.
-func (l *Learner) SetState(s State) error {
-	if err := l.est.Import(s.Estimates); err != nil {
+func (l *Learner) SetState(s State) (err error) {
+	if l.pages != nil {
+		err = l.pages.Import(s.Pages)
+	} else {
+		err = l.est.Import(s.Estimates)
+	}
+	if err != nil {
 		return err
 	}
 	return l.restore(&s.Schedule)
@@ -290,7 +341,11 @@ func (l *Learner) Frozen() *Policy {
 	f := *l
 	f.frozen = l.set.Longest == 0 || l.set.Longest == never
 	f.terms.Costs = slices.Clone(l.terms.Costs)
-	f.est = l.est.Clone()
+	if l.pages != nil {
+		f.pages = l.pages.Clone()
+	} else {
+		f.est = l.est.Clone()
+	}
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
 	f.Wake, f.key, f.thought, f.order = nil, nil, nil, nil
 	f.fixed = make([]env.Source, len(f.terms.Costs))

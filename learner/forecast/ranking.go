@@ -15,6 +15,9 @@ func (l *Learner) optimistic(i int) env.Source {
 	if l.fixed != nil && l.fixed[i].Rate > 0 {
 		return l.fixed[i]
 	}
+	if l.pages != nil {
+		return l.page(i)
+	}
 	s, ofInflow, ofDecay := l.est.Source(i)
 	s.Decay *= math.Exp(-l.set.Optimism * ofDecay)
 	s.Interest *= math.Exp(l.set.Optimism * ofInflow)
@@ -32,6 +35,8 @@ func (l *Learner) foretell(i int, s env.Source, o *env.Online) float64 {
 		return l.foretellDelay(i, s, o.Epoch, age)
 	case env.LawDeadline:
 		return l.foretellDeadline(i, s, o.Epoch, age)
+	case env.LawFreshness:
+		return foretellPage(s, age+l.ahead(i))
 	}
 	return l.foretellInterest(i, s, o)
 }

@@ -51,7 +51,7 @@ func (l *Learner) wakeAll(epoch int) {
 		switch {
 		case math.IsInf(cost, 1):
 			l.Wake[i] = gone
-		case l.frozen || l.est.Crawled(i):
+		case l.frozen || l.crawled(i):
 			l.wake(int32(i))
 		default:
 			l.line(i)
@@ -148,7 +148,7 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 			sleep(i, float64(o.Limits.NotBefore[i]-o.Epoch))
 		case !l.terms.Affordable(i):
 			sleep(i, most)
-		case l.key[k] < l.Low && l.est.Crawled(i):
+		case l.key[k] < l.Low && l.crawled(i):
 			l.order = append(l.order, k)
 		}
 	}
@@ -160,6 +160,7 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 		}
 		age := o.Age(i)
 		wait := min(longest-float64(age), most)
+		age += int(l.ahead(i))
 		if wait > margin {
 			// Its threshold is looked for where it lets the source sleep at all.
 			c := index.NewCurve(l.thought[k])

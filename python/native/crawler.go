@@ -197,7 +197,7 @@ func feeds(c *learner.Crawler, err error) (functions, error) {
 	}
 	return functions{
 		"add": c.Add, "remove": c.Remove, "budget": c.SetBudget,
-		"belief": c.Belief, "length": c.Len, "select": c.Select,
+		"belief": c.Belief, "length": c.Len, "select": c.Select, "ping": c.Ping,
 		"update": func(x learner.Crawl) error {
 			x.Items = later(x.Items)
 			return c.Update(x)

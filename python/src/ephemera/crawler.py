@@ -35,6 +35,10 @@ class Belief:
     """Unix time at which a crawl is worth its price."""
     price: float
     """Of a crawl: interest that it has to bring beyond what waiting would."""
+    changes: float = 0.0
+    """Per hour, of a page; under ``freshness``, where items and interest are 0."""
+    fresh: float = 0.0
+    """Probability that the copy of a page is as the page is, by the latest time."""
 
 
 class Crawler(_library.Handle):
@@ -65,7 +69,8 @@ class Crawler(_library.Handle):
             epoch: seconds; how exact times are. Some crawls should fit into each.
             budget: what the crawls of an epoch may cost together; one costs 1 unless its source says otherwise.
             objective: what crawls are to bring about: ``delay`` (the default), ``delay:2``, ``interest:4h``
-                or ``deadline:24h``; for ``lspe`` ``interest:4h`` is the default.
+                or ``deadline:24h``; for ``lspe`` ``interest:4h`` is the default. Under ``freshness`` sources
+                are pages, and a crawl tells whether its page has changed.
             per_group: crawls of one group of sources in an epoch, at most; 0 for any number.
             learner: ``forecast`` or ``lspe``.
             settings: those of the learner.
@@ -83,7 +88,14 @@ class Crawler(_library.Handle):
             return _library.ask(self._alive(), what, *arguments)
 
     def add(
-        self, name: str, *, cost: float = 1.0, group: str = "", shortest: float = 0.0, longest: float = 0.0
+        self,
+        name: str,
+        *,
+        cost: float = 1.0,
+        group: str = "",
+        shortest: float = 0.0,
+        longest: float = 0.0,
+        importance: float = 0.0,
     ) -> None:
         """Add a source, of which nothing is known; it takes the same time however many there are.
 
@@ -93,9 +105,10 @@ class Crawler(_library.Handle):
             group: of sources whose crawls are limited together, such as a host.
             shortest: seconds between two crawls, at least.
             longest: seconds between two crawls, as far as the budget goes; 0 leaves it open.
+            importance: under ``freshness``, what it is worth per time that the copy is fresh; 0 stands for 1.
         """
         rules = {"cost": float(cost), "group": group, "shortest": _span(shortest), "longest": _span(longest)}
-        self._ask("add", name, rules)
+        self._ask("add", name, {**rules, "importance": float(importance)})
 
     def remove(self, name: str) -> None:
         """Forget a source."""
@@ -118,6 +131,7 @@ class Crawler(_library.Handle):
         now: float,
         items: Iterable[Item] = (),
         *,
+        changed: bool = False,
         outcome: str = "found",
         truncated: bool = False,
         not_before: float = 0.0,
@@ -128,6 +142,7 @@ class Crawler(_library.Handle):
             name: of the source.
             now: when it was crawled.
             items: that were not seen before.
+            changed: under ``freshness``, whether the page is another than at the crawl before.
             outcome: ``found``, ``unchanged`` or ``failed``.
             truncated: whether all that the source shows was new, so that older items may be missed.
             not_before: when the source may be crawled again, from Retry-After or max-age; 0 for any time.
@@ -136,7 +151,11 @@ class Crawler(_library.Handle):
             raise ValueError(f"outcome is {outcome!r}; allowed are {', '.join(_OUTCOMES)}")
         later = {"notBefore": _date(not_before, "not_before")} if not_before else {}
         crawl = {"source": name, "at": _date(now, "now"), "items": _named(items), "outcome": _OUTCOMES.index(outcome)}
-        self._ask("update", {**crawl, "truncated": bool(truncated), **later})
+        self._ask("update", {**crawl, "changed": bool(changed), "truncated": bool(truncated), **later})
+
+    def ping(self, name: str, now: float) -> None:
+        """Tell that a page may have changed, as a sitemap or a hub says, right or wrong; for ``freshness``."""
+        self._ask("ping", name, _date(now, "now"))
 
     def report(self, name: str, found: float, items: Iterable[Item]) -> None:
         """Tell what items are worth, by now, that a crawl at that time found without worth."""
@@ -145,7 +164,8 @@ class Crawler(_library.Handle):
     def belief(self, name: str) -> Belief:
         """Return what it thinks of a source."""
         b = self._ask("belief", name)
-        return Belief(b["Items"], b["Interest"], _unix(b["Last"]), _unix(b["Due"]), b["Price"])
+        of_page = b["Changes"], b["Fresh"]
+        return Belief(b["Items"], b["Interest"], _unix(b["Last"]), _unix(b["Due"]), b["Price"], *of_page)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it into a file, or as ``state.json`` into a directory; it appears whole or not at all."""

@@ -1,0 +1,116 @@
+package forecast
+
+import (
+	"math"
+	"slices"
+
+	"ephemera/env"
+	"ephemera/learner/estimate"
+)
+
+// Under the objective freshness a crawl shows one bit, whether the page has changed, and what
+// is estimated is how often it changes. What it is worth that the copy is fresh is given. The
+// index is the papers', with Δ for c and μ for λξ̄ (docs/freshness.md).
+
+var _ env.PageLearner = (*Learner)(nil)
+
+// beginPages begins with nothing known of the pages. There is no optimism: the index of a page
+// that has waited goes as 1/Δ, and one that is thought to change too often starves.
+func (l *Learner) beginPages() {
+	n := len(l.terms.Costs)
+	l.set.Optimism = 0
+	l.terms.Importance = slices.Clone(l.terms.Importance)
+	if l.terms.Importance == nil {
+		l.terms.Importance = slices.Repeat([]float64{1}, n)
+	}
+	l.pages = estimate.NewPages(n, l.set.Horizon)
+}
+
+// page returns page i as it is thought to be: with the changes of which no ping tells.
+func (l *Learner) page(i int) env.Source {
+	s := env.NewPage("", l.pages.Page(i).Unseen, l.terms.Importance[i])
+	s.Cost = l.terms.Costs[i]
+	return s
+}
+
+// ahead returns by how many epochs the pings since its last crawl make source i older.
+func (l *Learner) ahead(i int) float64 {
+	if l.pages == nil {
+		return 0
+	}
+	return min(l.pages.Page(i).Ahead, never)
+}
+
+// foretellPage is the index of a page at a real age, in epochs:
+//
+//	Cγ(a) = μ/Δ·(1 − e^(−Δa)(1 + a(1 − e^(−Δ))))
+//
+// By a series where it is the difference of numbers that are alike, up to Δa = .01.
+func foretellPage(s env.Source, age float64) float64 {
+	y, loss := s.Decay*age, -math.Expm1(-s.Decay)
+	if y < 1e-2 {
+		// With 1 − e^(−Δ) = Δ(1 − h): 1 − e^(−y)(1 + y(1 − h)) = (1 − e^(−y)(1 + y)) + yh·e^(−y)
+		h := s.Decay * (1./2 - s.Decay*(1./6-s.Decay/24))
+		return s.Interest / s.Decay * (y*y*(1./2-y*(1./3-y*(1./8-y/30))) + y*h*math.Exp(-y))
+	}
+	return s.Interest / s.Decay * (1 - math.Exp(-y)*(1+age*loss))
+}
+
+// open begins source i with nothing known of it.
+func (l *Learner) open(i int) {
+	if l.pages == nil {
+		l.est.Open(i)
+		return
+	}
+	l.pages.Open(i)
+	if i == len(l.terms.Importance) {
+		l.terms.Importance = append(l.terms.Importance, 1)
+	}
+	l.terms.Importance[i] = 1
+}
+
+func (l *Learner) crawled(i int) bool {
+	if l.pages != nil {
+		return l.pages.Crawled(i)
+	}
+	return l.est.Crawled(i)
+}
+
+func (l *Learner) updatePages(crawls []env.Crawled, next *env.Online) {
+	for _, c := range crawls {
+		l.pages.Add(c)
+	}
+	l.pages.Fit(next.Epoch)
+}
+
+// takePings takes in the pings of a view.
+func (l *Learner) takePings(o *env.Online) {
+	for _, i := range o.Pings {
+		l.Ping(int(i))
+	}
+}
+
+// SetImportance implements env.PageLearner. The source is looked at again.
+func (l *Learner) SetImportance(i int, importance float64) {
+	if l.pages != nil {
+		l.terms.Importance[i] = importance
+		l.lookAgain(i)
+	}
+}
+
+// Ping implements env.PageLearner. The source is looked at again.
+func (l *Learner) Ping(i int) {
+	if l.pages != nil {
+		l.pages.Ping(i)
+		l.lookAgain(i)
+	}
+}
+
+// EstimatePage implements env.PageLearner.
+func (l *Learner) EstimatePage(i int) (changes, unseen, ahead float64) {
+	if l.pages == nil {
+		return 0, 0, 0
+	}
+	p := l.pages.Page(i)
+	return p.Changes, p.Unseen, p.Ahead
+}
