@@ -70,7 +70,7 @@ func TestInstanceFileErrors(t *testing.T) {
 
 		{without("name"), "f.toml: source 1 lacks the key name; needed are name, rate, decay and interest"},
 		{without("interest"), "f.toml: source 1 lacks the key interest;"},
-		{with("law = 'gamma'"), `law is "gamma"; allowed are exponential, power, hump, delay, deadline and freshness`},
+		{with("law = 'gamma'"), `law is "gamma"; allowed are exponential, power, `},
 		{with("shape = 2"), "shape is 2; it belongs to law power or delay, and the law is exponential"},
 		{with("law = 'power'\nshape = 1"), "shape is 1; allowed is a finite number above 1"},
 		{with("batch = -1"), "batch is -1; allowed are 1 to 10000 items"},

@@ -32,8 +32,7 @@ func Laws() (names []Law) {
 // law is a law of interest as a function of y = ca, the age of an item in units of
 // 1/c. All that the toolkit knows of a law stands here: a new one is a row of this
 // table, a name above, and a row in docs/model.md. TestTableOfLaws and TestHorizon hold a
-// row to what its fields say of each other. Tests of env quote the names of all laws in
-// errors.
+// row to what its fields say of each other.
 type law struct {
 	name     Law
 	value    func(y, k float64) float64 // f
