@@ -245,6 +245,55 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
+// TestBursts: of a source that publishes in bursts, as many items as a burst has count as one,
+// so that the hours of its bursts are not taken for hours at which it publishes; a wave of the
+// day is not taken for bursts.
+func TestBursts(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		burst, wave float64
+		spread, off float64 // φ, and root mean square by which the hours are off at most
+	}{
+		{"bursts of ten", 10, 0, 10, .03},
+		{"bursts of three by day", 3, .8, 3, .1},
+		{"by day", 1, .8, 1, .1},
+		{"evenly", 1, 0, 1, .03},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const sources, every = 40, 6
+			r := stream.New(11, stream.World)
+			e := New(env.Terms{Costs: make([]float64, sources), Length: 3600}, 1000, true)
+			wave := func(hour int) float64 { return 1 + tt.wave*math.Cos(2*math.Pi*float64(hour)/24) }
+			for n := every; n <= 24*60; n += every {
+				for i := range sources {
+					c := env.Crawled{Source: i, Age: every}
+					for k := every - 1; k >= 0; k-- {
+						for at := r.ExpFloat64(); at < .1*wave((n-k-1)%24); at += r.ExpFloat64() {
+							for range int(tt.burst) {
+								c.Items = append(c.Items, env.Item{Age: float64(k) + .5, Interest: 1})
+							}
+						}
+					}
+					e.Add(c, n)
+				}
+				e.Fit()
+			}
+			var square, phi float64
+			for i := range sources {
+				c := &e.Sources[i].Calendar
+				phi += float64(c.Phi) / sources
+				for hour := range hours {
+					off := float64(c.Own[hour]) - wave(hour)
+					square += off * off / (sources * hours)
+				}
+			}
+			if off := math.Sqrt(square); off > tt.off || math.Abs(phi/tt.spread-1) > .2 {
+				t.Errorf("φ is %.2f, the hours are off by %.3f; want %v, and at most %v", phi, off, tt.spread, tt.off)
+			}
+		})
+	}
+}
+
 // TestParts: where epochs are short, the minutes of the hour are found at which a source
 // publishes.
 func TestParts(t *testing.T) {
@@ -273,7 +322,7 @@ func TestShare(t *testing.T) {
 		for k := range e.Profile {
 			e.Profile[k], e.Sources[0].Calendar.Own[k] = float32(2*r.Float64()), float32(2*r.Float64())
 		}
-		for _, alpha := range []float64{.3, .9, .97} {
+		for _, alpha := range []float64{.3, .9, .97, .99995} {
 			for _, n := range []float64{1, 2, 2.5, 7, 40, 160, math.Inf(1)} {
 				at, step := r.Intn(5000), 2*r.Intn(2)-1
 				share, ofAll := e.Share(0, at, step, n, alpha)
@@ -282,7 +331,7 @@ func TestShare(t *testing.T) {
 				for j := 0; j < lookAround; j, k, w = j+1, k+step, w*alpha {
 					bins := e.clock.at(k)
 					if now := bins[0] + hours*bins[1]; now != hour {
-						if hour = now; w <= negligibleShare {
+						if hour = now; w <= negligibleShare*(1-alpha) {
 							break
 						}
 					}

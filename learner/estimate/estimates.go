@@ -48,6 +48,7 @@ type State struct {
 
 	Profile profile   `json:"profile"` // of all sources together
 	Vary    variances `json:"vary"`    // of the sources' own profiles around it
+	Spread  float64   `json:"spread"`  // φ′ of all sources
 
 	Sources []source `json:"sources"`
 }
@@ -103,7 +104,7 @@ func (law *normal) fit(n int, parameter func(i int) (mode, variance float64, sho
 // where items show their initial interest.
 func New(t env.Terms, horizon float64, profile bool) *Estimates {
 	anyRate := normal{0, math.Ln10 * math.Ln10} // c and λ are 1 per epoch, give or take a factor of ten
-	begin := State{DecayLaw: anyRate, RateLaw: anyRate, Noise: 1, Profile: even}
+	begin := State{DecayLaw: anyRate, RateLaw: anyRate, Noise: 1, Profile: even, Spread: 1}
 	e := &Estimates{
 		State:   begin,
 		horizon: cmp.Or(horizon, math.Inf(1)),
@@ -230,7 +231,9 @@ func (e *Estimates) Import(s State) error {
 	}
 	e.State = s
 	for i := range e.Sources {
-		e.Sources[i].Calendar.shape(&e.Profile, e.Vary)
+		c := &e.Sources[i].Calendar
+		e.weigh(c)
+		c.shape(&e.Profile, e.Vary)
 	}
 	return nil
 }

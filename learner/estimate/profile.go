@@ -23,7 +23,7 @@ const (
 	longestHour = 4 * 3600            // seconds: longer epochs hold no single hour
 	lookAround  = 7 * 24              // epochs over which shares are looked at: a week of hours
 
-	negligibleShare = 1e-4 // of what is foretold, that an epoch has and is looked at
+	negligibleShare = 1e-3 // of the weight of the first epoch, below which others are not looked at
 )
 
 // dated reports whether there is anything to learn of the calendar.
@@ -78,7 +78,52 @@ type variances [len(cycles)]float64
 // calendar is what is known of the cycles of one source, where epochs have dates.
 type calendar struct {
 	Items, Epochs profile `json:",omitzero"` // by bin: items, and epochs in which they could be seen
-	Own           profile `json:"-"`         // follows from them and the profile of all
+	Spread        spread  `json:",omitzero"`
+	Own           profile `json:"-"` // follows from them and the profile of all
+	Phi           float32 `json:"-"` // φ, its spread; 0 stands for 1
+}
+
+// spread tells how far the numbers of items of crawls lie from what was to be expected of
+// them, over what chance would have them. A source publishes in bursts where that is above
+// 1: of as many items as a burst has, the others tell no more of hours and days than the
+// first.
+type spread struct {
+	Square float64 // Σ(n − m)²/(1 + v)
+	Mean   float64 // Σ m
+}
+
+// spreadItems is how many items the spread of all sources counts as.
+const spreadItems = 30
+
+// over returns φ, which is 1 at least and leans on φ′, that of all sources:
+//
+//	φ = max(1, (Σ(n − m)²/(1 + v) + 30φ′)/(Σm + 30))
+func (p *spread) over(ofAll float64) float64 {
+	return max(1, (p.Square+spreadItems*ofAll)/(p.Mean+spreadItems))
+}
+
+// spread takes in the n items of a crawl that covers so many epochs of each hour of the day,
+// e of which the source has shown T items in E epochs before: with φ times the variance of
+// Poisson
+//
+//	m = Σ eT/E,   E(n − m)² = φm(1 + v),   v = Σ (e²/E)/Σ e
+//
+// where v is what T leaves open. Hours of which nothing was seen before are left out.
+func (c *calendar) spread(items, epochs *profile) {
+	var n, m, square, sum float64
+	for hour := range hours {
+		if seen := float64(c.Epochs[hour]); seen > 0 {
+			e := float64(epochs[hour])
+			n += float64(items[hour])
+			m += e * float64(c.Items[hour]) / seen
+			square += e * e / seen
+			sum += e
+		}
+	}
+	if sum > 0 {
+		c.Spread.Square += (n - m) * (n - m) / (1 + square/sum)
+		c.Spread.Mean += m
+	}
 }
 
 // addCalendar takes in the items of a crawl, which sees so many epochs back.
@@ -87,6 +132,9 @@ func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen, epoch int
 		c.Items[k] *= float32(keep)
 		c.Epochs[k] *= float32(keep)
 	}
+	c.Spread.Square *= keep
+	c.Spread.Mean *= keep
+	var items, epochs profile
 	near := e.lookAt(epoch)
 	count := func(to *profile, t int) {
 		if k := t - epoch + lookAround; k >= 0 && k < len(near.bins) {
@@ -100,23 +148,34 @@ func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen, epoch int
 		}
 	}
 	for k := range seen {
-		count(&c.Epochs, epoch-k)
+		count(&epochs, epoch-k)
 	}
 	for _, it := range crawl.Items {
-		count(&c.Items, epoch-int(it.Age))
+		count(&items, epoch-int(it.Age))
 	}
+	c.spread(&items, &epochs)
+	for k := range c.Items {
+		c.Items[k] += items[k]
+		c.Epochs[k] += epochs[k]
+	}
+	e.weigh(c)
 	c.shape(&e.Profile, e.Vary)
 }
 
+// weigh brings φ of a source up to date.
+func (e *Estimates) weigh(c *calendar) { c.Phi = float32(c.Spread.over(e.Spread)) }
+
 // expected returns the counts of a cycle, and what was to be expected of them under a
-// profile.
+// profile, where each item counts 1/φ.
 func (c *calendar) expected(cycle [2]int, base *profile) (got, want []float32) {
-	var buf profile
-	got, want = c.Items[cycle[0]:cycle[1]], buf[cycle[0]:cycle[1]]
+	var counts, buf profile
+	got, want = counts[cycle[0]:cycle[1]], buf[cycle[0]:cycle[1]]
+	phi := max(1, c.Phi)
 	var items, epochs float32
-	for k, n := range got {
+	for k := range got {
+		got[k] = c.Items[cycle[0]+k] / phi
 		want[k] = c.Epochs[cycle[0]+k] * base[cycle[0]+k]
-		items += n
+		items += got[k]
 		epochs += want[k]
 	}
 	for k := range want {
@@ -175,10 +234,19 @@ func vary(sources []source, base *profile) (v variances) {
 // differ from it. In the sum over all a source with E items in a bin has the weight
 // 1/(1 + vE), the inverse of the variance of its ratios.
 func (e *Estimates) fitProfiles() {
+	var together spread
+	for i := range e.Sources {
+		p := &e.Sources[i].Calendar.Spread
+		together.Square += p.Square
+		together.Mean += p.Mean
+	}
+	e.Spread = together.over(1)
 	var items, expected [len(profile{})]float64 // that was expected under an even profile
 	for i := range e.Sources {
+		c := &e.Sources[i].Calendar
+		e.weigh(c)
 		for j, cycle := range cycles {
-			got, want := e.Sources[i].Calendar.expected(cycle, &even)
+			got, want := c.expected(cycle, &even)
 			for k, x := range want {
 				w := 1 / (1 + e.Vary[j]*float64(x))
 				items[cycle[0]+k] += w * float64(got[k])
@@ -262,7 +330,7 @@ func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float6
 	fall := 1.            // αᵐ of an hour of m epochs
 	var sum, sumAll, base float64
 	for _, run := range a.hours[max(0, step)] {
-		if w <= negligibleShare {
+		if w <= negligibleShare*(1-alpha) {
 			break
 		}
 		m := len(run.parts)

@@ -371,7 +371,7 @@ func TestRecordings(t *testing.T) {
 func TestBeginnings(t *testing.T) {
 	envtest.Alone(t)
 	const days = 6
-	beginnings, budgets := 12, []float64{5}
+	beginnings, budgets := 24, []float64{5}
 	if *full {
 		beginnings, budgets = 24, []float64{1, 5, 20}
 	}

@@ -3,8 +3,8 @@ package crawl
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,9 +111,21 @@ var (
 	objectives = flag.String("objectives", "delay,interest:2h",
 		"what the learner is to bring about in the comparison with rules")
 	firstHalf = flag.Bool("first-half", false,
-		"compare with rules on the first halves of the recordings, where something may be chosen")
-	traces = flag.String("traces", "hn,fbmedia2016", "recordings of the comparison with rules")
+		"compare with rules on the first halves of the recordings and on other seeds, where something may be chosen")
+	traces = flag.String("traces", "hn,fbmedia2016",
+		"recordings of the comparison with rules; poisson, bursts, hours and mixed are made up")
+	perHours  = flag.String("rates", "20,60", "requests an hour in the comparison with rules")
+	withRules = flag.Bool("rules", true, "play the rules; without, only the learner")
+	scrolls   = flag.Bool("scrolls", true, "feeds show 20 items, and not all that is new")
+	seeds     = flag.Int("worlds", 1, "recordings that are made up of each kind")
 )
+
+// rulesOfReaders are those with which the learner is compared, by hours and relative.
+var rulesOfReaders = map[string]func(env.Terms, baselines.Practice) env.Learner[env.Online]{
+	"miniflux": baselines.NewEntryFrequency, "commafeed": baselines.NewCommaFeed,
+	"freshrss": baselines.NewFixedInterval, "nutch": baselines.NewNutch,
+	"stormcrawler": baselines.NewStormCrawler,
+}
 
 // TestAgainstRules plays the second halves of recordings, up to 200 days of each, as feeds
 // that show 20 items, against the rules of readers and crawlers, with as many requests. The
@@ -124,50 +136,73 @@ func TestAgainstRules(t *testing.T) {
 		t.Skip("it takes minutes; -full runs it")
 	}
 	for name := range strings.SplitSeq(*traces, ",") {
-		path := filepath.Join("../../../shared/data", "trace_"+name+".csv.gz")
-		rec := must(env.ReadRecording(t.Context(), path))
-		from, middle := rec.First, rec.First+(rec.Last-rec.First)/2
-		if !*firstHalf {
-			from, middle = middle, rec.Last
+		for seed := range *seeds {
+			rec := openRecording(t, name, *firstHalf, uint64(seed+1))
+			for text := range strings.SplitSeq(*perHours, ",") {
+				againstRules(t, name, rec, must(strconv.ParseFloat(text, 64)))
+			}
+			if kindsMade[name] == nil {
+				break
+			}
 		}
-		from = from/3600*3600 + 3660 // epochs begin a minute after the hour, as those of newLearner
-		rec = rec.Between(from, min(middle, from+200*86400))
-		for _, perHour := range []float64{20, 60} {
-			opt := Options{PerHour: perHour, Shortest: 5 * time.Minute, Longest: 24 * time.Hour}
-			length, budget := opt.epoch()
-			o := env.ReplayOptions{
-				Epoch: length, Budget: budget, Decay: 1e-6, Part: env.PartWhole,
-				Items: true, Shows: 20, Scrolls: true, Overrun: true,
+	}
+}
+
+// againstRules compares the learner with the rules on one recording.
+func againstRules(t *testing.T, name string, rec *env.Recording, perHour float64) {
+	round := time.Duration(float64(len(rec.Names)) / perHour * float64(time.Hour))
+	opt := Options{PerHour: perHour, Shortest: 5 * time.Minute, Longest: max(24*time.Hour, 8*round)}
+	length, budget := opt.epoch()
+	o := env.ReplayOptions{
+		Epoch: length, Budget: budget, Decay: 1e-6, Part: env.PartWhole,
+		Items: true, Shows: 20, Scrolls: *scrolls, Overrun: true,
+	}
+	play := func(who string, begin func(env.Terms) scheduler) *outcome {
+		w := must(env.NewReplay(rec, must(rec.Fit(o)), o))
+		o := playFeeds(rec, w, begin(w.Terms()))
+		t.Logf("%-12s %3.0f/h %-22s median %6.1f min, 90 %% %7.1f, mean %6.1f, "+
+			"missed %d, empty %.1f %%, %d looks", name, perHour, who, o.median, o.ninety, o.mean,
+			o.missed, 100*float64(o.empty)/float64(o.looks), o.looks)
+		return o
+	}
+	var others []*outcome
+	for _, rule := range slices.Sorted(maps.Keys(rulesOfReaders)) {
+		for _, suffix := range []string{"", "-relative"} {
+			how := baselines.Practice{Relative: suffix != ""}
+			if !*withRules || rule == "freshrss" && how.Relative { // which is the same
+				continue
 			}
-			play := func(who string, begin func(env.Terms) scheduler) *outcome {
-				w := must(env.NewReplay(rec, must(rec.Fit(o)), o))
-				o := playFeeds(rec, w, begin(w.Terms()))
-				t.Logf("%-12s %3.0f/h %-22s median %6.1f min, 90 %% %7.1f, mean %6.1f, "+
-					"missed %d, empty %.1f %%, %d looks", name, perHour, who, o.median, o.ninety, o.mean,
-					o.missed, 100*float64(o.empty)/float64(o.looks), o.looks)
-				return o
-			}
-			best, least := math.Inf(1), math.MaxInt
-			for _, suffix := range []string{"", "-relative"} {
-				how := baselines.Practice{Relative: suffix != ""}
-				for _, rule := range []string{"miniflux", "commafeed", "nutch", "stormcrawler"} {
-					begin := map[string]func(env.Terms, baselines.Practice) env.Learner[env.Online]{
-						"miniflux": baselines.NewEntryFrequency, "commafeed": baselines.NewCommaFeed,
-						"nutch": baselines.NewNutch, "stormcrawler": baselines.NewStormCrawler,
-					}[rule]
-					o := play(rule+suffix, func(t env.Terms) scheduler { return begin(t, how) })
-					best, least = min(best, o.mean), min(least, o.missed)
+			begin := rulesOfReaders[rule]
+			others = append(others, play(rule+suffix, func(t env.Terms) scheduler { return begin(t, how) }))
+		}
+	}
+	best := outcome{median: math.Inf(1), ninety: math.Inf(1), mean: math.Inf(1), missed: math.MaxInt}
+	for _, r := range others {
+		best.median, best.ninety = min(best.median, r.median), min(best.ninety, r.ninety)
+		best.mean, best.missed = min(best.mean, r.mean), min(best.missed, r.missed)
+	}
+	for text := range strings.SplitSeq(*objectives, ",") {
+		opt.Objective = must(env.ParseObjective(text))
+		mine := play(text, func(terms env.Terms) scheduler { return newLearned(opt, terms) })
+		ahead := 0 // of how many rules in two figures of three
+		for _, r := range others {
+			n := 0
+			for _, better := range []bool{mine.median < r.median, mine.ninety < r.ninety, mine.mean < r.mean} {
+				if better {
+					n++
 				}
 			}
-			for text := range strings.SplitSeq(*objectives, ",") {
-				opt.Objective = must(env.ParseObjective(text))
-				mine := play(text, func(terms env.Terms) scheduler { return newLearned(opt, terms) })
-				mayMiss := float64(least) + 1e-4*float64(len(mine.delays))
-				if text == "delay" && (mine.mean > best || float64(mine.missed) > mayMiss) {
-					t.Errorf("%s, %v per hour: mean %.1f min, best rule %.1f; %d missed, %d",
-						name, perHour, mine.mean, best, mine.missed, least)
-				}
+			if n >= 2 {
+				ahead++
 			}
+		}
+		t.Logf("%-12s %3.0f/h %s over the best rule of each figure: median %.3f, 90 %% %.3f, mean %.3f; "+
+			"missed %+d; two figures better than %d rules of %d", name, perHour, text, mine.median/best.median,
+			mine.ninety/best.ninety, mine.mean/best.mean, mine.missed-best.missed, ahead, len(others))
+		mayMiss := float64(best.missed) + 1e-4*float64(len(mine.delays))
+		if text == "delay" && (mine.mean > best.mean || float64(mine.missed) > mayMiss) {
+			t.Errorf("%s, %v per hour: mean %.1f min, best rule %.1f; %d missed, %d",
+				name, perHour, mine.mean, best.mean, mine.missed, best.missed)
 		}
 	}
 }
