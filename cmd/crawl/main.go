@@ -3,6 +3,7 @@
 //
 //	go run ./cmd/crawl -opml feeds.opml -per-hour 60 -contact me@example.org
 //	go run ./cmd/crawl -miniflux https://reader.example -token-file FILE -per-hour 60
+//	go run ./cmd/crawl -freshrss https://me@reader.example -token-file FILE -per-hour 60
 //	go run ./cmd/crawl -opml feeds.opml -dry
 //	go run ./cmd/crawl -opml feeds.opml -export log.csv.gz
 //	go run ./cmd/crawl -export log.csv.gz -from 127.0.0.1:7080
@@ -16,9 +17,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"strings"
 	"time"
+	_ "time/tzdata" // zones that a page is shown in, where the machine has none
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/web"
@@ -39,11 +42,12 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 (/opml). The file may be edited while it runs. Ctrl-C ends it; the next start goes on.
 
   crawl -opml feeds.opml -contact you@example.org [flags]
-  crawl -miniflux https://reader.example -token-file FILE [flags]`)
+  crawl -miniflux https://reader.example -token-file FILE [flags]
+  crawl -freshrss https://me@reader.example -token-file FILE [flags]`)
 	o := crawl.Options{Now: time.Now, Uptime: clock.Now}
 	var log cli.LogFormat
 	f.Service(&log)
-	var contact, worth, page, hookSecret, export, from, recording, miniflux, token string
+	var contact, worth, page, hookSecret, export, from, recording, miniflux, freshrss, token string
 	var dry, once bool
 	f.TextVar(&o.Objective, "objective", env.Delay,
 		"`aim` of the looks: delay is the mean time until an item is found; others are interest:HALF-LIFE "+
@@ -51,7 +55,14 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
 	f.StringVar(&miniflux, "miniflux", "",
 		"`address` of a Miniflux that fetches its own feeds, in place of -opml, when it is asked to")
-	f.StringVar(&token, "token-file", "", "`file` of the token of an API key of Miniflux")
+	f.StringVar(&freshrss, "freshrss", "",
+		"`address` of a FreshRSS, with the name of its user before an @, that fetches its own feeds, "+
+			"in place of -opml, when it is asked to")
+	f.StringVar(&token, "token-file", "",
+		"`file` of the token of an API key of Miniflux, or of the authentication token of FreshRSS "+
+			"and, in a second line, the API password")
+	f.BoolVar(&o.Shadow, "shadow", false,
+		"let -miniflux or -freshrss fetch when it wants, learn from that, and compare: nothing is changed there")
 	f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
 	f.StringVar(&contact, "contact", "",
 		"`address` of mail or of a page that is sent to servers, so that people can complain")
@@ -88,17 +99,22 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		return cli.Usagef("-from is given with -export")
 	case from != "":
 		return exportFrom(ctx, from, export, stdout)
-	case o.OPML == "" && miniflux == "":
-		return cli.Usagef("-opml is missing; needed is the file of the feeds, or -miniflux")
-	case o.OPML != "" && miniflux != "":
-		return cli.Usagef("-opml and -miniflux are two lists of feeds; give one")
+	case count(o.OPML, miniflux, freshrss) == 0:
+		return cli.Usagef("-opml is missing; needed is the file of the feeds, or -miniflux or -freshrss")
+	case count(o.OPML, miniflux, freshrss) > 1:
+		return cli.Usagef("-opml, -miniflux and -freshrss are lists of feeds; give one")
 	case miniflux != "" && !isAddress(miniflux):
 		return cli.Usagef("-miniflux is %q; allowed is an address with http or https", miniflux)
-	case (miniflux == "") != (token == ""):
-		return cli.Usagef("-miniflux and -token-file are given together")
-	case miniflux != "" && o.PublicURL != "":
-		return cli.Usagef("-public-url is for feeds that are fetched here, and not by -miniflux")
-	case asks && miniflux == "" && !strings.ContainsAny(contact, "@/"):
+	case freshrss != "" && (!isAddress(freshrss) || userOf(freshrss) == ""):
+		return cli.Usagef("-freshrss is %q; allowed is an address with http or https and the name of a user, "+
+			"such as https://me@reader.example", freshrss)
+	case (o.OPML != "") != (token == ""):
+		return cli.Usagef("-token-file is given with -miniflux and -freshrss, and not with -opml")
+	case o.OPML != "" && o.Shadow:
+		return cli.Usagef("-shadow is for feeds that -miniflux or -freshrss fetches")
+	case o.OPML == "" && o.PublicURL != "":
+		return cli.Usagef("-public-url is for feeds that are fetched here, and not by a reader")
+	case asks && o.OPML != "" && !strings.ContainsAny(contact, "@/"):
 		return cli.Usagef("-contact is %q; needed is an address of mail, or of a page, at which you can be reached",
 			contact)
 	case !(o.PerHour >= .001 && o.PerHour <= 1e6):
@@ -130,12 +146,14 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 			return err
 		}
 	}
-	if miniflux != "" {
+	if token != "" {
 		secret, err := readSecret(token)
 		if err != nil {
 			return err
 		}
-		o.Reader = crawl.NewMiniflux(miniflux, string(secret))
+		if o.Reader, err = reader(miniflux, freshrss, token, string(secret)); err != nil {
+			return err
+		}
 	}
 	o.Agent = "ephemera/1.0 (feed crawler; " + contact + ")"
 	if _, err := os.Stat(o.Dir); dry && errors.Is(err, os.ErrNotExist) {
@@ -177,6 +195,44 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		_, err = io.WriteString(stdout, said)
 	}
 	return err
+}
+
+// count returns how many texts are not empty.
+func count(texts ...string) (n int) {
+	for _, s := range texts {
+		if s != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// userOf returns the name that stands before the @ of an address.
+func userOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return ""
+	}
+	return u.User.Username()
+}
+
+// reader returns the Miniflux or the FreshRSS at an address, with what a file of its secrets holds.
+func reader(miniflux, freshrss, path, secret string) (crawl.Reader, error) {
+	if miniflux != "" {
+		return crawl.NewMiniflux(miniflux, secret), nil
+	}
+	token, password, two := strings.Cut(secret, "\n")
+	if !two {
+		return nil, fmt.Errorf("%s has one line; needed are the authentication token of FreshRSS and, "+
+			"in a second line, the API password", path)
+	}
+	u, err := url.Parse(freshrss)
+	if err != nil {
+		return nil, err
+	}
+	user := u.User.Username()
+	u.User = nil
+	return crawl.NewFreshRSS(u.String(), user, strings.TrimSpace(token), strings.TrimSpace(password)), nil
 }
 
 func isAddress(s string) bool {

@@ -88,6 +88,10 @@ func (r *record) set(s shift, now time.Time) bool {
 		moved = s.move(&r.NotBefore) || moved
 	}
 	moved = s.move(&r.HubAsked) || moved
+	r.Looks = slices.Clone(r.Looks)
+	for i := range r.Looks {
+		moved = s.move(&r.Looks[i].At) || moved
+	}
 	if p := r.Push; p != nil {
 		if most := now.Add(lease); p.Until.After(most) {
 			p.Until, moved = most, true

@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"flag"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -15,12 +14,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
-	"ephemera/learner"
-	"ephemera/live/feed"
 )
-
-// scheduler decides who is looked at, and hears what each look found.
-type scheduler = env.Learner[env.Online]
 
 // outcome is what a schedule brought.
 type outcome struct {
@@ -64,47 +58,6 @@ func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
 	slices.Sort(o.delays)
 	o.median, o.ninety = o.delays[len(o.delays)/2], o.delays[len(o.delays)*9/10]
 	return o
-}
-
-// learned is the crawler's learner, as [Crawler] uses it.
-type learned struct {
-	*Crawler
-	env.Terms
-}
-
-func newLearned(opt Options, terms env.Terms) scheduler {
-	l := learned{&Crawler{opt: opt}, terms}
-	l.learner = must(opt.newLearner(l.at(0)))
-	for i := range terms.Costs {
-		check(l.learner.Add(fmt.Sprint(i), learner.Source{Shortest: opt.Shortest, Longest: opt.Longest}))
-	}
-	return l
-}
-
-// at returns the time that many epochs after the first decision.
-func (l learned) at(epochs float64) time.Time {
-	return time.UnixMilli(l.Start*1000 + int64(epochs*l.Length*1000))
-}
-
-func (l learned) Select(dst []int, o *env.Online) []int {
-	for _, name := range l.learner.Select(l.at(float64(o.Epoch)), math.MaxInt) {
-		dst = append(dst, must(strconv.Atoi(name)))
-	}
-	return dst
-}
-
-func (l learned) Update(crawls []env.Crawled, next *env.Online) {
-	now := float64(next.Epoch - 1)
-	for _, c := range crawls {
-		e := entry{
-			Feed: fmt.Sprint(c.Source), At: l.at(now), Outcome: feed.Found, Truncated: c.Truncated, Worth: 1,
-			NotBefore: l.at(now).Add(l.opt.Shortest),
-		}
-		for _, it := range c.Items {
-			e.Items = append(e.Items, feed.Item{Published: l.at(now - it.Age)})
-		}
-		check(l.learn(&e))
-	}
 }
 
 var (

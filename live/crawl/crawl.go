@@ -28,6 +28,7 @@ import (
 type Options struct {
 	OPML    string  // file of the feeds
 	Reader  Reader  // that fetches its own feeds, in place of those of OPML; nil for this program
+	Shadow  bool    // the reader fetches when it wants, and is not asked to
 	Dir     string  // of the state
 	Agent   string  // User-Agent, with a contact
 	PerHour float64 // requests for feeds
@@ -76,7 +77,8 @@ type Crawler struct {
 	blocked  map[string]block   // hosts that asked to be left alone
 	river    []drop             // the items that are kept, the last found last
 	hook     *hook
-	list     []Outline // of the feeds, as it was read last
+	list     []Outline // of the feeds, as it was read last when it was another one
+	checked  []Outline // as it was read last
 	away     *Away     // why the reader does not answer; nil if it does
 	again    time.Time // when it is asked next, while it does not
 	listErr  error     // of the last reading
@@ -87,12 +89,19 @@ type Crawler struct {
 	saved    time.Time
 	stats    stats
 
+	compared    *comparison // nil until somebody looked at the page
+	comparing   bool
+	comparisons sync.WaitGroup
+	ending      context.Context // is done when the crawler is closed
+	end         func()
+
 	recent []time.Time // requests for feeds, as many as are allowed together, the oldest first
 }
 
 // Open takes up the state of a directory, or begins one.
 func Open(o Options) (c *Crawler, err error) {
 	c = &Crawler{opt: o, feeds: map[string]*record{}, blocked: map[string]block{}}
+	c.ending, c.end = context.WithCancel(context.Background())
 	if o.Uptime == nil {
 		c.opt.Uptime = func() clock.Uptime { return clock.Uptime{} }
 	}
@@ -228,6 +237,7 @@ func (c *Crawler) reread(now time.Time) (err error) {
 	if err != nil {
 		return err
 	}
+	c.checked = outlines
 	same := slices.EqualFunc(left, c.left, func(a, b error) bool { return a.Error() == b.Error() })
 	if c.list != nil && same && slices.EqualFunc(outlines, c.list, Outline.equal) {
 		return nil
@@ -246,13 +256,17 @@ func (c *Crawler) reread(now time.Time) (err error) {
 func (c *Crawler) Tick() (begun int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.reread(c.clock()); err != nil {
+	said := c.listErr
+	if err := c.reread(c.clock()); err != nil && (said == nil || said.Error() != err.Error()) {
 		c.opt.Log.Error("the list of feeds stays as it was", "error", err)
 	}
 	now := c.clock()
 	if left := c.again.Sub(now); c.away != nil && 0 < left && left <= rereading {
 		// It is longer after the clock was set back.
 		return 0, nil
+	}
+	if c.opt.Shadow {
+		return c.watch(), c.save(now, false)
 	}
 	room := min(workers-c.underWay, c.allowance(now))
 	if room <= 0 {
@@ -287,17 +301,40 @@ func (c *Crawler) Tick() (begun int, err error) {
 		}
 		begun++
 		c.recent = append(c.recent, now)
-		c.underWay++
-		r.held = true
-		place := r.Place
-		c.running.Go(func() {
-			res := c.reader.Refresh(place)
-			if err := c.take(r, &res); err != nil {
-				c.opt.Log.Error("an answer was not kept", "feed", r.Address(), "error", err)
-			}
-		})
+		c.begin(r, time.Time{})
 	}
 	return begun, c.save(now, false)
+}
+
+// begin has a feed be looked at, or that a reader fetched at a time.
+func (c *Crawler) begin(r *record, fetched time.Time) {
+	c.underWay++
+	r.held = true
+	place := r.Place
+	c.running.Go(func() {
+		l := c.look(place)
+		if l.At.IsZero() {
+			l.At = fetched
+		}
+		if err := c.take(r, &l); err != nil {
+			c.opt.Log.Error("an answer was not kept", "feed", r.Address(), "error", err)
+		}
+	})
+}
+
+// watch takes up what the reader has fetched since it was asked last, and returns how many feeds.
+func (c *Crawler) watch() (begun int) {
+	for _, o := range c.checked {
+		r := c.feeds[o.URL]
+		if c.underWay == workers {
+			break
+		}
+		if !r.held && !o.Checked.IsZero() && !o.Checked.Equal(r.Checked) {
+			begun++
+			c.begin(r, o.Checked)
+		}
+	}
+	return begun
 }
 
 // Wait returns when no request is under way.
@@ -331,6 +368,8 @@ func (c *Crawler) Run(ctx context.Context) {
 
 // Close waits for the requests under way, and closes the state.
 func (c *Crawler) Close() error {
+	c.end()
+	c.comparisons.Wait()
 	c.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -338,23 +377,31 @@ func (c *Crawler) Close() error {
 }
 
 // take takes up what a fetch brought.
-func (c *Crawler) take(r *record, res *feed.Result) error {
+func (c *Crawler) take(r *record, l *Look) error {
 	c.mu.Lock()
-	now := c.clock()
+	now, res := c.clock(), &l.Result
 	c.underWay--
 	r.held = false
-	if away := (*Away)(nil); errors.As(res.Err, &away) {
+	if a := away(res.Err); a != nil {
 		defer c.mu.Unlock()
-		return c.absent(r, away, now)
+		return c.absent(r, a, now)
 	}
 	c.away = nil
 	before := *r
+	if r.Checked = l.At; c.opt.Shadow { // by the reader's clock, which may be another
+		if at := l.At.Round(0); at.Before(now) {
+			now = at
+		}
+		if now.Before(r.Last) {
+			now = r.Last
+		}
+	}
 	r.Tried, r.NotBefore, r.Why, r.Error, r.Capped = now, now.Add(c.opt.Shortest), "", "", ""
 	if res.Err != nil {
 		r.Error = res.Err.Error()
 	}
 	asks := false // its hub
-	e := entry{Outcome: res.Outcome, Previous: r.Last}
+	e := entry{At: now, Outcome: res.Outcome, Previous: r.Last}
 	switch res.Outcome {
 	case feed.Gone:
 		r.Gone = true
@@ -382,10 +429,12 @@ func (c *Crawler) take(r *record, res *feed.Result) error {
 		r.wait(now.Add(usual), why)
 		asks = c.renew(r, now)
 	}
-	c.obey(r, res, now)
+	if !c.opt.Shadow { // where a reader waits by its own rule, that is nobody's wish
+		c.obey(r, res, now)
+	}
 	commit, err := c.note(r, &e)
 	if commit == nil { // it is as if it had not been asked, but for the time of the next request
-		before.Tried, before.NotBefore, before.Why = r.Tried, r.NotBefore, r.Why
+		before.Tried, before.NotBefore, before.Why, before.Checked = r.Tried, r.NotBefore, r.Why, r.Checked
 		*r = before
 	}
 	if err == nil && (r.Gone || r.Place.URL != before.Place.URL) {

@@ -164,34 +164,19 @@ func (v *view) Of() ([]*item, error) {
 	return items, err
 }
 
-// look is one at a feed.
-type look struct {
-	At   time.Time
-	Text string // what it found
-}
-
-// Looks returns the last looks at the feed that alone is shown, the last first, as far as they
-// are among the last requests of all.
-func (v *view) Looks() (looks []look, err error) {
-	const last = 5000
-	err = v.journal(v.seq-min(v.seq, last), func(e *entry) bool {
-		if e.Feed != v.One.ID.URL || e.Outcome == imported {
-			return true
-		}
-		text := fmt.Sprintf("%d new items", len(e.Items))
-		switch {
-		case e.Outcome == feed.Failed || e.Outcome == feed.Gone:
-			text = string(e.Outcome)
-		case e.Outcome == pushed:
-			text += ", sent by its hub"
-		case len(e.Items) == 0:
-			text = "nothing new"
-		case len(e.Items) == 1:
-			text = "a new item"
-		}
-		looks = append(looks, look{e.At, text})
-		return true
-	})
-	slices.Reverse(looks)
-	return looks[:min(len(looks), 20)], err
+// Text says what a look found.
+func (l look) Text() string {
+	text := fmt.Sprintf("%d new items", l.Items)
+	switch {
+	case l.Outcome == feed.Failed || l.Outcome == feed.Gone:
+		return string(l.Outcome)
+	case l.Items == 0:
+		return "nothing new"
+	case l.Items == 1:
+		text = "a new item"
+	}
+	if l.Outcome == pushed {
+		text += ", sent by its hub"
+	}
+	return text
 }

@@ -54,10 +54,10 @@ func TestKeptOrLost(t *testing.T) {
 	check(s.learner.Save(&before))
 	kept, seq, sums := *r, s.seq, fmt.Sprint(s.stats)
 	s.underWay++ // as if it had been asked
-	err := s.take(r, &feed.Result{
+	err := s.take(r, &Look{Result: feed.Result{
 		Outcome: feed.Found, Place: feed.Place{URL: address(0), ETag: "new"},
 		Feed: &feed.Feed{Items: []feed.Item{{ID: 77, Published: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)}, {ID: 78}}},
-	})
+	}})
 	check(s.learner.Save(&after))
 	if err == nil || !bytes.Equal(before.Bytes(), after.Bytes()) || s.seq != seq || fmt.Sprint(s.stats) != sums {
 		t.Errorf("%v: the learner or the sums know of it", err)

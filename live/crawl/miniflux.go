@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"ephemera/live/feed"
@@ -20,24 +17,15 @@ import (
 // Miniflux is a reader, Miniflux 2 (https://miniflux.app/docs/api.html): it fetches its feeds
 // with its own validators and filters when it is asked to refresh one.
 type Miniflux struct {
-	url, token string
-	client     http.Client
-
-	mu  sync.Mutex
-	ids map[string]int64 // of feeds, by address
+	remote
+	token string
 }
 
 var _ Reader = (*Miniflux)(nil)
 
-const (
-	minifluxTimeout = 2 * time.Minute // in which it fetches a feed, and perhaps pages of new entries
-	firstEntries    = 100             // of a feed that are read at first
-	pageEntries     = 1000            // at once, the most that it gives
-)
-
 // NewMiniflux returns the Miniflux at an address, for the user of a token.
 func NewMiniflux(address, token string) *Miniflux {
-	return &Miniflux{url: strings.TrimSuffix(address, "/"), token: token, client: http.Client{Timeout: minifluxTimeout}}
+	return &Miniflux{newRemote("Miniflux", address), token}
 }
 
 // minifluxFeed is what is read of a feed.
@@ -66,47 +54,29 @@ type minifluxEntry struct {
 	Published time.Time `json:"published_at"`
 }
 
-// refused is an answer that is no success.
-type refused struct {
-	status int
-	text   string
-}
-
-func (e *refused) Error() string { return e.text }
-
-// call asks, and reads the answer into a value unless that is nil.
-func (m *Miniflux) call(method, path string, into any) error {
+// ask asks, and reads the answer into a value unless that is nil.
+func (m *Miniflux) ask(method, path string, into any) error {
 	r, err := http.NewRequest(method, m.url+path, nil)
 	if err != nil {
 		return &Away{err}
 	}
 	r.Header.Set("X-Auth-Token", m.token)
-	res, err := m.client.Do(r)
-	var in *url.Error
-	if errors.As(err, &in) {
-		err = in.Err
-	}
-	if err != nil {
-		return &Away{fmt.Errorf("Miniflux at %s does not answer: %w", shown(m.url), err)}
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	status, body, err := m.call(r)
 	switch {
 	case err != nil:
-		return &Away{fmt.Errorf("Miniflux at %s broke off: %w", shown(m.url), err)}
-	case res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusInternalServerError:
+		return err
+	case status == http.StatusNotFound || status == http.StatusInternalServerError:
 		var says struct {
 			Text string `json:"error_message"`
 		}
 		if json.Unmarshal(body, &says) == nil && says.Text != "" { // it is Miniflux that answers
-			return &refused{res.StatusCode, says.Text}
+			return errors.New(says.Text)
 		}
-		return &Away{fmt.Errorf("Miniflux at %s answers %s", shown(m.url), res.Status)}
-	case res.StatusCode == http.StatusUnauthorized:
-		return &Away{fmt.Errorf("Miniflux at %s refuses the token; needed is that of an API key of its settings",
-			shown(m.url))}
-	case res.StatusCode/100 != 2:
-		return &Away{fmt.Errorf("Miniflux at %s answers %s", shown(m.url), res.Status)}
+		return m.away("answers %d", status)
+	case status == http.StatusUnauthorized:
+		return m.away("refuses the token; needed is that of an API key of its settings")
+	case status/100 != 2:
+		return m.away("answers %d", status)
 	case into == nil:
 		return nil
 	}
@@ -119,7 +89,7 @@ func (m *Miniflux) call(method, path string, into any) error {
 // Feeds implements [Reader]. Those that are disabled there are no feeds.
 func (m *Miniflux) Feeds() (feeds []Outline, left []error, err error) {
 	var all []minifluxFeed
-	if err := m.call(http.MethodGet, "/v1/feeds", &all); err != nil {
+	if err := m.ask(http.MethodGet, "/v1/feeds", &all); err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(all, func(a, b minifluxFeed) int { return cmp.Compare(a.ID, b.ID) })
@@ -129,48 +99,45 @@ func (m *Miniflux) Feeds() (feeds []Outline, left []error, err error) {
 			continue
 		}
 		ids[f.URL] = f.ID
-		o := Outline{URL: f.URL, Title: f.Title, Worth: 1}
+		o := Outline{URL: f.URL, Title: f.Title, Worth: 1, Checked: f.CheckedAt}
 		if f.Category.Title != "" {
 			o.Categories = []string{f.Category.Title}
 		}
 		feeds = append(feeds, o)
 	}
-	m.mu.Lock()
-	m.ids = ids
-	m.mu.Unlock()
+	m.know(ids)
 	return feeds, nil, nil
 }
 
-// Refresh implements [Reader].
-func (m *Miniflux) Refresh(p feed.Place) feed.Result {
-	out := feed.Result{Outcome: feed.Failed, Place: p}
-	m.mu.Lock()
-	id, is := m.ids[p.URL]
-	m.mu.Unlock()
-	if !is {
-		out.Err = errors.New("it is not in Miniflux any more")
+// Refresh implements [Reader]. That a feed fails is answered as an error of the server.
+func (m *Miniflux) Refresh(p feed.Place) error {
+	id, err := m.id(p)
+	if err != nil {
+		return err
+	}
+	return m.ask(http.MethodPut, minifluxPath(id)+"/refresh", nil)
+}
+
+func minifluxPath(id int64) string { return "/v1/feeds/" + strconv.FormatInt(id, 10) }
+
+// Entries implements [Reader].
+func (m *Miniflux) Entries(p feed.Place) Look {
+	out := Look{Result: feed.Result{Outcome: feed.Failed, Place: p}}
+	id, err := m.id(p)
+	if err != nil {
+		out.Err = err
 		return out
 	}
-	path := "/v1/feeds/" + strconv.FormatInt(id, 10)
-	// A feed that fails is answered as an error of the server.
-	failure := m.call(http.MethodPut, path+"/refresh", nil)
-	var status *refused
-	if failure != nil && (!errors.As(failure, &status) || status.status == http.StatusNotFound) {
-		out.Err = failure
-		return out
-	}
+	path := minifluxPath(id)
 	var f minifluxFeed
-	if out.Err = m.call(http.MethodGet, path, &f); out.Err != nil {
+	if out.Err = m.ask(http.MethodGet, path, &f); out.Err != nil {
 		return out
 	}
 	// The time to the next check is the longest of what Miniflux waits at least and of what the
 	// publisher asks for, both by its clock.
-	out.Fresh = max(0, f.NextCheckAt.Sub(f.CheckedAt))
+	out.At, out.Fresh = f.CheckedAt, max(0, f.NextCheckAt.Sub(f.CheckedAt))
 	if f.Errors > 0 && f.Error != "" {
-		failure = errors.New(f.Error)
-	}
-	if failure != nil {
-		out.Err = failure
+		out.Err = errors.New(f.Error)
 		return out
 	}
 	entries, err := m.entries(path, p.After)
@@ -212,7 +179,7 @@ func (m *Miniflux) entries(path string, after int64) (entries []minifluxEntry, e
 		var page struct {
 			Entries []minifluxEntry `json:"entries"`
 		}
-		if err := m.call(http.MethodGet, path+"/entries?"+query.Encode(), &page); err != nil {
+		if err := m.ask(http.MethodGet, path+"/entries?"+query.Encode(), &page); err != nil {
 			return nil, err
 		}
 		entries = append(entries, page.Entries...)

@@ -295,7 +295,7 @@ func TestMinifluxUndated(t *testing.T) {
 	must2(r.Feeds())
 	m.feeds[1].entries = []fakeEntry{{1, checked.Add(-time.Hour)}, {2, checked}, {3, checked.Add(time.Second)}}
 	m.feeds[1].checked = checked
-	res := r.Refresh(feed.Place{URL: "http://f.test/feed"})
+	res := r.Entries(feed.Place{URL: "http://f.test/feed"})
 	if res.Outcome != feed.Found || len(res.Feed.Items) != 3 {
 		t.Fatal(res)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ephemera/live/feed"
 )
@@ -22,8 +23,11 @@ type Outline struct {
 	Worth float64 // of an item, 0 to 10
 
 	Categories []string // paths of the folders that it is in, such as News/Local
+
+	Checked time.Time // when a reader fetched it last, as far as that is known
 }
 
+// equal reports whether the list says the same of two feeds.
 func (o Outline) equal(p Outline) bool {
 	return o.URL == p.URL && o.Title == p.Title && o.Worth == p.Worth && slices.Equal(o.Categories, p.Categories)
 }

@@ -8,7 +8,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,8 +25,6 @@ import (
 var texts embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"clock":   func(t time.Time) string { return t.Local().Format("2 Jan 2006 15:04") },
-	"zone":    func(t time.Time) string { return t.Local().Format("MST") },
 	"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
 	"minutes": span,
 	"build":   build.Read,
@@ -58,6 +58,54 @@ type view struct {
 	One       *record   // which alone is shown
 	Page      int       // of feeds, from 1
 	ByName    bool      // in place of by the next look
+	Compared  *comparison
+	Where     *time.Location // whose times are shown
+	ZoneError string
+}
+
+// Clock returns a time of the zone that is shown.
+func (v *view) Clock(t time.Time) string { return t.In(v.Where).Format("2 Jan 2006 15:04") }
+
+// Zone returns what the zone is called at a time.
+func (v *view) Zone(t time.Time) string { return t.In(v.Where).Format("MST") }
+
+// Week returns when items of a feed were published, by day from Monday and hour of the zone as it
+// is now.
+func (v *view) Week(r *record) (week [7][24]int) {
+	_, offset := v.Now.In(v.Where).Zone()
+	shift := 168 + int(math.Round(float64(offset)/3600))
+	for day, hours := range r.Hours {
+		for hour, n := range hours {
+			k := (24*day + hour + shift) % 168
+			week[k/24][k%24] = n
+		}
+	}
+	return week
+}
+
+const zoneCookie = "zone"
+
+// where returns in which zone somebody wants times, by name: as it is given now, or was before,
+// or else that of the machine. What is given now is remembered.
+func where(w http.ResponseWriter, r *http.Request) (zone *time.Location, failure string) {
+	zone, err := time.LoadLocation(r.FormValue(zoneCookie))
+	if given := r.FormValue(zoneCookie); given != "" {
+		if err == nil {
+			http.SetCookie(w, &http.Cookie{
+				Name: zoneCookie, Value: url.QueryEscape(given), Path: "/", MaxAge: 365 * 24 * 3600,
+				HttpOnly: true, SameSite: http.SameSiteStrictMode,
+			})
+			return zone, ""
+		}
+		failure = "No zone is called so; one is Europe/Berlin, others are UTC and America/New_York."
+	}
+	if c, err := r.Cookie(zoneCookie); err == nil {
+		name, _ := url.QueryUnescape(c.Value)
+		if zone, err := time.LoadLocation(name); err == nil && name != "" {
+			return zone, failure
+		}
+	}
+	return time.Local, failure
 }
 
 // feedRow is what is thought of a feed.
@@ -133,6 +181,11 @@ func (c *Crawler) Row(r *record) feedRow {
 	}
 	row.Reason = cmp.Or(row.Reason, "no sooner than the shortest interval")
 	switch {
+	case c.opt.Shadow:
+		if row.Due.Before(c.latest) {
+			row.Due = c.latest
+		}
+		row.Reason = "the learner would look then; the reader looks by its own rule"
 	case r.held:
 		row.Due, row.Reason = c.latest, "it is being asked for"
 	case row.Due.Before(c.latest):
@@ -166,7 +219,7 @@ func (c *Crawler) onList() (feeds []*record) {
 func (c *Crawler) view(name string) *view {
 	v := &view{
 		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left,
-		Full: c.store.Full(), Stats: &c.stats, Page: 1,
+		Full: c.store.Full(), Stats: &c.stats, Page: 1, Where: time.Local,
 	}
 	v.One, v.Feeds = c.named(name), c.onList()
 	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })
@@ -178,13 +231,12 @@ func (c *Crawler) view(name string) *view {
 	return v
 }
 
-// Regular returns how long half of the items of a day would have waited for a fixed
-// interval of as many requests: with n feeds and R requests a day each is asked for
-// every T = 24n/R hours, and an item waits for T/2 in the mean.
-func (v *view) Regular(d day) time.Duration {
-	end := d.Begin.Truncate(24 * time.Hour).Add(24 * time.Hour)
-	length := min(v.Now.Sub(d.Begin), end.Sub(d.Begin))
-	return length * time.Duration(len(v.Feeds)) / time.Duration(max(d.Requests, 1)) / 2
+// Shadow returns the name of the reader that is not asked for anything, or nothing.
+func (v *view) Shadow() string {
+	if !v.opt.Shadow {
+		return ""
+	}
+	return readerName(v.opt.Reader)
 }
 
 // Categories returns the folders of the list.
@@ -240,6 +292,11 @@ func (c *Crawler) Handler() http.Handler {
 		c.mu.Lock()
 		var b bytes.Buffer
 		v := c.view(r.FormValue("feed"))
+		if v.One == nil && name == "page.html" {
+			c.recompare(v.Now)
+		}
+		v.Compared = c.compared
+		v.Where, v.ZoneError = where(w, r)
 		v.Page, v.ByName = pageOf(r.FormValue("page")), r.FormValue("by") == "name"
 		err := pages.ExecuteTemplate(&b, name, v)
 		c.mu.Unlock()

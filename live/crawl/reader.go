@@ -2,8 +2,15 @@ package crawl
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"os"
+	"strings"
+	"sync"
+	"time"
 
 	"ephemera/live/feed"
 )
@@ -13,9 +20,18 @@ import (
 type Reader interface {
 	// Feeds returns the feeds that are to be fetched, and an error for each that is left out.
 	Feeds() (feeds []Outline, left []error, err error)
-	// Refresh has a feed fetched, and returns what that brought, and what the reader has found
-	// of it otherwise since then. An error that is an [Away] is of the reader itself.
-	Refresh(p feed.Place) feed.Result
+	// Refresh has a feed fetched. What that brought is among its entries. An error that is an
+	// [Away] is of the reader itself; after another one there may be entries.
+	Refresh(p feed.Place) error
+	// Entries returns how the last fetch of a feed ended, and what the reader has found of the
+	// feed since a place. It asks no publisher and changes nothing.
+	Entries(p feed.Place) Look
+}
+
+// Look is what a fetch of a feed brought.
+type Look struct {
+	feed.Result
+	At time.Time // when it was, by the reader's clock; zero for now
 }
 
 // Away says that a reader does not answer, so that nothing is known of its feeds.
@@ -24,10 +40,34 @@ type Away struct{ Err error }
 func (e *Away) Error() string { return e.Err.Error() }
 func (e *Away) Unwrap() error { return e.Err }
 
+// away reports whether an error is of the reader itself.
+func away(err error) *Away {
+	var a *Away
+	errors.As(err, &a)
+	return a
+}
+
+// look has a feed fetched, unless the reader does that by itself, and returns what it brought.
+func (c *Crawler) look(p feed.Place) Look {
+	var failure error
+	if !c.opt.Shadow {
+		failure = c.reader.Refresh(p)
+	}
+	if away(failure) != nil {
+		return Look{Result: feed.Result{Outcome: feed.Failed, Place: p, Err: failure}}
+	}
+	l := c.reader.Entries(p)
+	if failure != nil && l.Err == nil {
+		l.Outcome, l.Feed, l.Err = feed.Failed, nil, failure
+	}
+	return l
+}
+
 // own fetches the feeds of an OPML file.
 type own struct {
 	path    string
 	fetcher *feed.Fetcher
+	fetched sync.Map // results that are still to be asked for, by address
 
 	// What was read last.
 	text  []byte
@@ -52,4 +92,86 @@ func (o *own) Feeds() (feeds []Outline, left []error, err error) {
 }
 
 // Refresh implements [Reader].
-func (o *own) Refresh(p feed.Place) feed.Result { return o.fetcher.Fetch(p) }
+func (o *own) Refresh(p feed.Place) error {
+	o.fetched.Store(p.URL, o.fetcher.Fetch(p))
+	return nil
+}
+
+// Entries implements [Reader].
+func (o *own) Entries(p feed.Place) Look {
+	res, _ := o.fetched.LoadAndDelete(p.URL)
+	return Look{Result: res.(feed.Result)}
+}
+
+const (
+	readerTimeout = 2 * time.Minute // in which it fetches a feed, or gives pages of new entries
+	firstEntries  = 100             // of a feed that are read at first
+	pageEntries   = 1000            // at once, the most that Miniflux gives
+)
+
+// remote is a reader at an address.
+type remote struct {
+	name, url string
+	client    http.Client
+
+	mu  sync.Mutex
+	ids map[string]int64 // of feeds, by address
+}
+
+func newRemote(name, address string) remote {
+	return remote{name: name, url: strings.TrimSuffix(address, "/"), client: http.Client{
+		Timeout:       readerTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Name returns what people call it.
+func (m *remote) Name() string { return m.name }
+
+// readerName returns what people call a reader.
+func readerName(r Reader) string {
+	if named, is := r.(interface{ Name() string }); is {
+		return named.Name()
+	}
+	return "the reader"
+}
+
+// away is an error of this reader.
+func (m *remote) away(format string, args ...any) error {
+	return &Away{fmt.Errorf("%s at %s %w", m.name, shown(m.url), fmt.Errorf(format, args...))}
+}
+
+// call makes a request, and returns the answer.
+func (m *remote) call(r *http.Request) (status int, body []byte, err error) {
+	res, err := m.client.Do(r)
+	var in *url.Error
+	if errors.As(err, &in) {
+		err = in.Err
+	}
+	if err != nil {
+		return 0, nil, m.away("does not answer: %w", err)
+	}
+	defer res.Body.Close()
+	if body, err = io.ReadAll(res.Body); err != nil {
+		return 0, nil, m.away("broke off: %w", err)
+	}
+	return res.StatusCode, body, nil
+}
+
+// id returns the number of a feed.
+func (m *remote) id(p feed.Place) (id int64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id, is := m.ids[p.URL]
+	if !is {
+		err = fmt.Errorf("it is not in %s any more", m.name)
+	}
+	return id, err
+}
+
+// know takes up the numbers of the feeds.
+func (m *remote) know(ids map[string]int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ids = ids
+}

@@ -500,8 +500,10 @@ type life struct {
 	Miniflux, Token   string        // of the reader that fetches the feeds, which Server serves; empty for this program
 	Full              bool
 	Step              time.Duration // by which its clock is set while it lives
-	disk              vfs.FS        // of the state; nil for that of the machine
-	rest              func()        // waits until the referee notes nothing more; nil without one
+	Reader            Reader        `json:"-"`
+	Shadow            bool
+	disk              vfs.FS // of the state; nil for that of the machine
+	rest              func() // waits until the referee notes nothing more; nil without one
 }
 
 // network is how a crawler under test reaches the referee. It sees which connections are
@@ -593,6 +595,7 @@ func (l life) open(onDisk io.Writer) *sim {
 		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(s.now.UnixNano())} },
 		Log:    slog.New(slog.DiscardHandler), disk: l.disk,
 	}
+	o.Reader, o.Shadow = l.Reader, l.Shadow
 	if l.Miniflux != "" {
 		o.Reader = &paced{NewMiniflux(l.Miniflux, l.Token), s}
 	}

@@ -23,8 +23,9 @@ import (
 type record struct {
 	Place     feed.Place `json:"place"`
 	Title     string     `json:"title,omitempty"`
-	Last      time.Time  `json:"last,omitzero"`  // when it showed what it has, or that nothing is new
-	Tried     time.Time  `json:"tried,omitzero"` // the end of the last request
+	Last      time.Time  `json:"last,omitzero"`    // when it showed what it has, or that nothing is new
+	Tried     time.Time  `json:"tried,omitzero"`   // the end of the last request
+	Checked   time.Time  `json:"checked,omitzero"` // the last fetch, by the clock of the reader that made it
 	NotBefore time.Time  `json:"not_before,omitzero"`
 	Why       string     `json:"why,omitempty"`      // of NotBefore
 	Pace      feed.Pace  `json:"pace,omitzero"`      // that the feed asked for when it was found last
@@ -38,6 +39,7 @@ type record struct {
 	Seen      []uint64   `json:"seen,omitempty"`   // items
 	Items     int        `json:"items,omitempty"`  // found
 	Missed    int        `json:"missed,omitempty"` // requests that showed nothing but new items
+	Looks     []look     `json:"looks,omitempty"`  // the last ones, the last first
 	Hours     [7][24]int `json:"hours,omitzero"`   // when items were published, by day from Monday and hour, UTC
 
 	Worth      float64     `json:"-"` // of an item
@@ -55,6 +57,21 @@ func newRecord(address string) *record {
 		host = strings.ToLower(u.Hostname())
 	}
 	return &record{Place: feed.Place{URL: address}, ID: schedule.ID{Crawl: crawlName, Key: host, URL: address}}
+}
+
+// look is one at a feed, and how many items it found.
+type look struct {
+	At      time.Time    `json:"at"`
+	Outcome feed.Outcome `json:"outcome"`
+	Items   int          `json:"items,omitempty"`
+}
+
+const shownLooks = 20 // of a feed
+
+// saw takes up a look.
+func (r *record) saw(e *entry) {
+	last := r.Looks[:min(len(r.Looks), shownLooks-1)]
+	r.Looks = append([]look{{e.At, e.Outcome, len(e.Items)}}, last...)
 }
 
 // spelled returns an address in one spelling.
@@ -289,9 +306,15 @@ func (c *Crawler) journal(after uint64, yield func(*entry) bool) error {
 // note puts a look at a feed on disk, and then gives it to the learner and the sums: they
 // know of nothing that a restart would not find.
 func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
-	e.Feed, e.At, e.NotBefore, e.Worth = r.ID.URL, c.clock(), r.NotBefore, r.Worth
+	if e.At.IsZero() {
+		e.At = c.clock()
+	}
+	e.Feed, e.NotBefore, e.Worth = r.ID.URL, r.NotBefore, r.Worth
+	before := r.Looks
+	r.saw(e)
 	commit, err := c.keep(r, e)
 	if err != nil {
+		r.Looks = before
 		return nil, err
 	}
 	c.stats.add(e)

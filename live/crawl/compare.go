@@ -1,0 +1,375 @@
+package crawl
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"ephemera/baselines"
+	"ephemera/env"
+	"ephemera/learner"
+	"ephemera/live/feed"
+)
+
+// A comparison plays what was found again, as if each item could be found from its date on: by
+// the learner and by rules of readers, with as many requests.
+const (
+	comparedOver  = 14 * 24 * time.Hour // at most, of which the last half is measured
+	comparedAnew  = time.Hour           // after the last one, when somebody looks
+	comparedItems = 50                  // at least
+)
+
+// scheduler decides who is looked at, and hears what each look found.
+type scheduler = env.Learner[env.Online]
+
+// practices are the rules of readers and crawlers (package baselines), each by hours and relative.
+var practices = []struct {
+	name  string
+	begin func(env.Terms, baselines.Practice) env.Learner[env.Online]
+}{
+	{"Miniflux, entry frequency", baselines.NewEntryFrequency},
+	{"CommaFeed", baselines.NewCommaFeed},
+	{"Nutch", baselines.NewNutch},
+	{"StormCrawler", baselines.NewStormCrawler},
+}
+
+// rival is how long items waited for a schedule.
+type rival struct {
+	Name               string
+	Requests           int
+	Half, Ninety, Mean time.Duration
+}
+
+func newRival(name string, requests int, minutes []float64) rival {
+	slices.Sort(minutes)
+	at := func(share float64) time.Duration {
+		return time.Duration(stat.Quantile(share, stat.Empirical, minutes, nil) * float64(time.Minute))
+	}
+	return rival{name, requests, at(.5), at(.9), time.Duration(stat.Mean(minutes, nil) * float64(time.Minute))}
+}
+
+// comparison is one of schedules over the same items.
+type comparison struct {
+	Made, From, To time.Time // Items of From to To are measured
+	Items, Feeds   int
+	Rivals         []rival
+	Why            string // there are none
+}
+
+// observed is what was found of a feed.
+type observed struct {
+	since time.Time // it has been looked at
+	last  time.Time // look
+	looks []time.Time
+	items []found
+}
+
+// found is an item: when it was published, or the middle of the time in which it was, and
+// when it was found.
+type found struct{ published, at time.Time }
+
+// recompare begins a comparison, if there is none that is new. It ends with [Crawler.Close].
+func (c *Crawler) recompare(now time.Time) {
+	if c.comparing || c.compared != nil && now.Sub(c.compared.Made).Abs() < comparedAnew {
+		return
+	}
+	c.comparing = true
+	wanted := map[string]*observed{} // what does not fail, so that what it has is known
+	for address, r := range c.feeds {
+		if r.listed && r.same == r && r.Failures == 0 && !r.Last.IsZero() {
+			wanted[address] = &observed{last: r.Last}
+		}
+	}
+	opt, seq := c.opt, c.seq
+	c.comparisons.Go(func() {
+		out, err := c.compareFrom(c.ending, &opt, wanted, seq, now)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.comparing = false; err != nil {
+			c.opt.Log.Error("the schedules were not compared", "error", err)
+			out = &comparison{Made: now, Why: err.Error()}
+		}
+		c.compared = out
+	})
+}
+
+// compareFrom compares schedules over what the journal has of some feeds.
+func (c *Crawler) compareFrom(
+	ctx context.Context, opt *Options, wanted map[string]*observed, seq uint64, now time.Time,
+) (*comparison, error) {
+	// The first entry of the time.
+	oldest := now.Add(-comparedOver)
+	var bad error
+	first := sort.Search(int(seq), func(k int) bool {
+		at := now
+		err := c.journal(uint64(k), func(e *entry) bool {
+			at = e.At
+			return false
+		})
+		bad = errors.Join(bad, err)
+		return !at.Before(oldest)
+	})
+	begin := time.Time{}
+	err := c.journal(uint64(first), func(e *entry) bool {
+		if begin.IsZero() {
+			begin = e.At
+		}
+		o := wanted[e.Feed]
+		if o == nil || e.Outcome == imported || e.Outcome == feed.Failed || e.Outcome == feed.Gone {
+			return ctx.Err() == nil
+		}
+		if o.since.IsZero() {
+			if o.since = e.Previous; e.Previous.IsZero() {
+				o.since = e.At
+			}
+		}
+		if e.Outcome != pushed {
+			o.looks = append(o.looks, e.At)
+		}
+		for _, it := range e.Items {
+			if e.Previous.IsZero() {
+				break // they are from before
+			}
+			if it.Published.IsZero() {
+				it.Published = e.Previous.Add(e.At.Sub(e.Previous) / 2)
+			}
+			o.items = append(o.items, found{it.Published, e.At})
+		}
+		return ctx.Err() == nil
+	})
+	if err := errors.Join(err, bad, ctx.Err()); err != nil {
+		return nil, err
+	}
+	return opt.compare(ctx, wanted, begin, now)
+}
+
+// compare compares schedules over what was found from a time on.
+func (o *Options) compare(
+	ctx context.Context, all map[string]*observed, begin, now time.Time,
+) (out *comparison, err error) {
+	// Schedules decide in epochs, which begin a minute after the hour.
+	begin = begin.Add(time.Hour - time.Minute - time.Second).Truncate(time.Hour).Add(time.Minute)
+	out = &comparison{Made: now, To: now}
+	for name, f := range all {
+		if f.since.After(begin.Add(now.Sub(begin) / 4)) { // it is new
+			delete(all, name)
+		} else if f.last.Before(out.To) && now.Sub(f.last) < 24*time.Hour {
+			out.To = f.last // all that is older is known
+		}
+	}
+	out.From = out.To.Add(-out.To.Sub(begin) / 2)
+	measured := func(at time.Time) bool { return !at.Before(out.From) && at.Before(out.To) }
+
+	var text bytes.Buffer
+	table := csv.NewWriter(&text)
+	table.Write([]string{"source", "published_unix", "number"})
+	var names []string
+	var waited []float64
+	requests, looks, rows := 0, 0, 0
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		names = append(names, name)
+		for _, it := range all[name].items {
+			if it.published.Before(begin) {
+				continue
+			}
+			rows++
+			table.Write([]string{name, strconv.FormatInt(it.published.Unix(), 10), strconv.Itoa(rows)})
+			if measured(it.published) {
+				waited = append(waited, it.at.Sub(it.published).Minutes())
+			}
+		}
+		for _, at := range all[name].looks {
+			if at.After(begin) {
+				requests++
+			}
+			if measured(at) {
+				looks++
+			}
+		}
+	}
+	table.Flush()
+	out.Items, out.Feeds = len(waited), len(names)
+	if len(waited) < comparedItems {
+		out.Why = fmt.Sprintf("%d items are too few; needed are %d", len(waited), comparedItems)
+		return out, nil
+	}
+	rec, err := env.PublishedColumns.Parse(ctx, "what was found", &text)
+	if err != nil {
+		return nil, err
+	}
+	rec = rec.With(names).Between(begin.Unix(), now.Unix())
+	opt := Options{
+		PerHour: float64(requests) / now.Sub(begin).Hours(), Objective: o.Objective,
+		Shortest: o.Shortest, Longest: o.Longest,
+	}
+	length, budget := opt.epoch()
+	how := env.ReplayOptions{
+		Epoch: length, Budget: budget, Decay: 1e-6, Part: env.PartWhole, Items: true, Overrun: true,
+	}
+	play := func(name string, begin func(env.Terms) scheduler) (rival, error) {
+		in, err := rec.Fit(how)
+		if err != nil {
+			return rival{}, err
+		}
+		w, err := env.NewReplay(rec, in, how)
+		if err != nil {
+			return rival{}, err
+		}
+		p, err := playOut(ctx, w, begin(w.Terms()), measured)
+		if err != nil {
+			return rival{}, err
+		}
+		return newRival(name, p.looks, p.minutes), nil
+	}
+	who := "this crawler"
+	if o.Shadow {
+		who = readerName(o.Reader) + ", by its own rule"
+	}
+	out.Rivals = []rival{newRival(who, looks, waited)}
+	if o.Shadow {
+		one, err := play("the learner here", func(t env.Terms) scheduler { return newLearned(opt, t) })
+		if err != nil {
+			return nil, err
+		}
+		out.Rivals = append(out.Rivals, one)
+	}
+	one, err := play("a fixed interval", func(t env.Terms) scheduler {
+		return baselines.NewFixedInterval(t, baselines.Practice{})
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Rivals = append(out.Rivals, one)
+	var best rival
+	for _, rule := range practices {
+		for _, relative := range []bool{false, true} {
+			name := rule.name
+			if relative {
+				name += ", relative"
+			}
+			one, err := play("the best rule: "+name, func(t env.Terms) scheduler {
+				return rule.begin(t, baselines.Practice{Relative: relative})
+			})
+			if err != nil {
+				return nil, err
+			}
+			if best.Name == "" || one.Mean < best.Mean {
+				best = one
+			}
+		}
+	}
+	out.Rivals = append(out.Rivals, best)
+	return out, nil
+}
+
+// played is what a schedule brought.
+type played struct {
+	minutes      []float64 // from publication to look, of the items that were measured
+	looks, empty int       // of the time that was measured, and of all of it
+}
+
+// playOut has a scheduler look at the feeds of a replay. At its end all feeds are looked at, so
+// that each item is found that is still shown.
+func playOut(
+	ctx context.Context, w *env.Replay, s scheduler, measured func(time.Time) bool,
+) (p played, err error) {
+	terms := w.Terms()
+	step := func(look []int, last bool) error {
+		crawls, err := w.Step(look)
+		if err != nil && err != io.EOF || len(crawls) < len(look) {
+			return cmp.Or(err, io.ErrUnexpectedEOF)
+		}
+		epochs := float64(w.View().Epoch) // since the beginning; that of this look has passed
+		now := time.UnixMilli(terms.Start*1000 + int64((epochs-1)*terms.Length*1000))
+		for _, c := range crawls {
+			if measured(now) && !last {
+				p.looks++
+				if len(c.Items) == 0 {
+					p.empty++
+				}
+			}
+			for _, it := range c.Items {
+				age := time.Duration(it.Age * terms.Length * float64(time.Second))
+				if it.Age < epochs && measured(now.Add(-age)) {
+					p.minutes = append(p.minutes, age.Minutes())
+				}
+			}
+		}
+		s.Update(crawls, &w.View().Online)
+		return ctx.Err()
+	}
+	for range w.Epochs() - 1 {
+		if err := step(s.Select(nil, &w.View().Online), false); err != nil {
+			return p, err
+		}
+	}
+	var all []int
+	for i := range terms.Costs {
+		all = append(all, i)
+	}
+	return p, step(all, true)
+}
+
+// learned is the crawler's learner, as [Crawler] uses it, in a replay.
+type learned struct {
+	*Crawler
+	env.Terms
+	err error
+}
+
+func newLearned(opt Options, terms env.Terms) *learned {
+	l := &learned{&Crawler{opt: opt}, terms, nil}
+	l.learner, l.err = opt.newLearner(l.at(0))
+	for i := range terms.Costs {
+		if l.err == nil {
+			l.err = l.learner.Add(strconv.Itoa(i), learner.Source{Shortest: opt.Shortest, Longest: opt.Longest})
+		}
+	}
+	return l
+}
+
+// at returns the time that many epochs after the first decision.
+func (l *learned) at(epochs float64) time.Time {
+	return time.UnixMilli(l.Start*1000 + int64(epochs*l.Length*1000))
+}
+
+// Select implements env.Policy.
+func (l *learned) Select(dst []int, o *env.Online) []int {
+	if l.err != nil {
+		return dst
+	}
+	for _, name := range l.learner.Select(l.at(float64(o.Epoch)), math.MaxInt) {
+		i, _ := strconv.Atoi(name) // they are numbers
+		dst = append(dst, i)
+	}
+	return dst
+}
+
+// Update implements env.Learner.
+func (l *learned) Update(crawls []env.Crawled, next *env.Online) {
+	now := float64(next.Epoch - 1)
+	for _, c := range crawls {
+		e := entry{
+			Feed: strconv.Itoa(c.Source), At: l.at(now), Outcome: feed.Found, Truncated: c.Truncated, Worth: 1,
+			NotBefore: l.at(now).Add(l.opt.Shortest),
+		}
+		for _, it := range c.Items {
+			e.Items = append(e.Items, feed.Item{Published: l.at(now - it.Age)})
+		}
+		if l.err == nil {
+			l.err = l.learn(&e)
+		}
+	}
+}

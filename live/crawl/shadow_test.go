@@ -1,0 +1,137 @@
+package crawl
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// readers are fakes of readers that fetch their feeds each hour by themselves, and count what
+// changes them.
+func readers(t *testing.T, n int) map[string]struct {
+	reader func() Reader
+	server *httptest.Server
+	fetch  func(k int, now time.Time) // has one of n feeds fetched
+	items  func(k int) int            // that a feed has
+	asked  func() int                 // what was asked that changes something
+} {
+	every := func(k int) time.Duration { // a few publish often
+		return []time.Duration{20 * time.Minute, 8 * time.Hour, 11 * time.Hour, 14 * time.Hour}[k%4]
+	}
+	at := func(k int) string { return fmt.Sprintf("http://f%02d.test/feed", k) }
+	m, f := newFakeMiniflux(t), newFakeFreshRSS(t)
+	for k := range n {
+		m.feeds[int64(k+1)] = &fakeFeed{url: at(k), every: every(k)}
+		f.feeds = append(f.feeds, &fakeFresh{url: at(k), every: every(k)})
+	}
+	type one = struct {
+		reader func() Reader
+		server *httptest.Server
+		fetch  func(k int, now time.Time)
+		items  func(k int) int
+		asked  func() int
+	}
+	return map[string]one{
+		"FreshRSS": {
+			func() Reader { return NewFreshRSS(f.URL, "alice", "token", "apisecret") }, f.Server,
+			func(k int, now time.Time) {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.now = func() time.Time { return now }
+				f.fetch(f.feeds[k])
+			},
+			func(k int) int { return len(f.feeds[k].entries) },
+			func() int { return len(f.refresh) },
+		},
+		"Miniflux": {
+			func() Reader { return NewMiniflux(m.URL, "token") }, m.Server,
+			func(k int, now time.Time) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.now = func() time.Time { return now }
+				m.fetch(m.feeds[int64(k+1)])
+			},
+			func(k int) int { return len(m.feeds[int64(k+1)].entries) },
+			func() int { return len(m.refresh) },
+		},
+	}
+}
+
+// TestShadow: in the shadow of a reader that fetches each feed once an hour nothing is changed there,
+// each item is found once, at the time at which the reader found it, through kills, and the page
+// compares that with when the learner would have found it, with as many requests.
+func TestShadow(t *testing.T) {
+	const n, days = 12, 3
+	for name, r := range readers(t, n) {
+		t.Run(name, func(t *testing.T) {
+			l := newLife(t, r.server, 60)
+			l.Reader, l.Shadow = r.reader(), true
+			s := l.open(io.Discard)
+			for k := range n {
+				r.fetch(k, s.now)
+			}
+			fetches := n
+			for minute := range days * 24 * 60 {
+				if minute%5 == 0 {
+					r.fetch(minute/5%n, s.now.Add(-time.Second))
+					fetches++
+				}
+				s.pass(time.Minute)
+				if rand.N(200) == 0 { // killed
+					must(s.Tick())
+					s.Wait()
+					check(s.store.Close())
+					l.Begin, l.Reader = s.now, r.reader()
+					s = l.open(io.Discard)
+				}
+			}
+			defer s.Close()
+			if r.asked() > 0 {
+				t.Errorf("the reader was asked %d times for what changes it", r.asked())
+			}
+			looks := 0
+			for k := range n {
+				f := s.feeds[fmt.Sprintf("http://f%02d.test/feed", k)]
+				if f == nil || f.Items != r.items(k) {
+					t.Errorf("feed %d: %+v; the reader has %d", k, f, r.items(k))
+				}
+			}
+			for _, times := range s.stats.Outcome {
+				looks += times
+			}
+			if looks < fetches-n || looks > fetches {
+				t.Errorf("%d looks are known, of %d", looks, fetches)
+			}
+			page := s.comparedPage(t)
+			got := s.compared.Rivals
+			if len(got) != 4 || !strings.HasPrefix(got[0].Name, name) || !strings.Contains(page, "In the shadow") {
+				t.Fatalf("%+v %.3000s", s.compared, page)
+			}
+			for _, one := range got {
+				if d := one.Requests - got[0].Requests; d < -got[0].Requests/10 || d > got[0].Requests/10 {
+					t.Errorf("%+v; the reader made %d requests", one, got[0].Requests)
+				}
+			}
+			if got[0].Mean < 15*time.Minute || got[0].Mean > 35*time.Minute || got[1].Mean > got[0].Mean ||
+				got[1].Mean > got[2].Mean*2/3 {
+				t.Errorf("each feed is fetched once an hour: %+v", got)
+			}
+		})
+	}
+}
+
+// comparedPage returns the page with a comparison.
+func (s *sim) comparedPage(t *testing.T) string {
+	s.get("/")
+	s.comparisons.Wait()
+	page := s.get("/").Body.String()
+	if w := s.get("/"); w.Code != http.StatusOK {
+		t.Fatal(w.Code)
+	}
+	return page
+}
