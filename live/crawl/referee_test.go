@@ -820,9 +820,15 @@ func TestReferee(t *testing.T) {
 type fault struct {
 	from, to string // equally long
 	options  func(*Options)
+	days     int // until it shows; 0 stands for 1
 }
 
-func (f *fault) change(b []byte) []byte { return bytes.ReplaceAll(b, []byte(f.from), []byte(f.to)) }
+func (f *fault) change(b []byte) []byte {
+	if f.from == "" {
+		return b
+	}
+	return bytes.ReplaceAll(b, []byte(f.from), []byte(f.to))
+}
 
 // faults are named after the rules that they break.
 var faults = map[string]fault{
@@ -839,6 +845,9 @@ var faults = map[string]fault{
 	"parallel connections":                        {from: ".test:http", to: ".test:open"}, // it leaves connections open
 	"shortest interval":                           {options: func(o *Options) { o.Shortest = time.Minute }},
 	"requests an hour":                            {options: func(o *Options) { o.PerHour *= 4 }},
+	"hours that are skipped":                      {from: "skipHours>", to: "skipHxurs>"},
+	"missing items":                               {from: "<item>", to: "<itex>"},
+	"silence":                                     {options: func(o *Options) { o.Unvalidated *= 3 }, days: 2},
 }
 
 // TestFaults: the referee notices each kind of fault, although the crawler is killed
@@ -850,7 +859,7 @@ func TestFaults(t *testing.T) {
 	for rule := range faults {
 		t.Run(rule, func(t *testing.T) {
 			r := newReferee(t, 120)
-			play(t, r, rule, 112, 1, 12*time.Hour)
+			play(t, r, rule, 112, max(1, faults[rule].days), 12*time.Hour)
 			if len(r.wrong[rule]) == 0 {
 				t.Error("it was not noticed")
 			}
