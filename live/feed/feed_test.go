@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -258,6 +259,32 @@ func TestSubscribe(t *testing.T) {
 				t.Errorf("%s is asked: %v; want %s, %q", got, err, tt.asked, tt.reason)
 			}
 		})
+	}
+}
+
+// local returns a fetcher that finds a server under every name.
+func local(s *httptest.Server, timeout time.Duration) *Fetcher {
+	return &Fetcher{
+		Timeout: timeout, MaxBytes: 1 << 20, Memory: newMemory(), Now: time.Now,
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, s.Listener.Addr().String())
+		},
+	}
+}
+
+// TestSlowRedirects: redirects to one slow host after the other, each with a robots.txt that does the
+// same, hold up a fetch for no longer than some timeouts.
+func TestSlowRedirects(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	var requests atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(timeout * 6 / 10)
+		http.Redirect(w, r, fmt.Sprintf("http://h%d.test%s", requests.Add(1), r.URL.Path), http.StatusFound)
+	}))
+	defer s.Close()
+	got := local(s, timeout).Fetch(Place{URL: "http://a.test/feed"})
+	if n := requests.Load(); got.Outcome != Failed || n > 8 {
+		t.Errorf("%s after %d requests; want at most 8", got.Outcome, n)
 	}
 }
 

@@ -33,6 +33,7 @@ import (
 // Limits of one fetch.
 const (
 	maxRedirects = 5
+	maxTimeouts  = 4 // of one request, for a fetch with its redirects and what it asks of robots.txt
 
 	// MaxRetry is how long a Retry-After is obeyed at most.
 	MaxRetry = 7 * 24 * time.Hour
@@ -74,7 +75,7 @@ type Result struct {
 // Fetcher fetches feeds. Its methods may be called at once.
 type Fetcher struct {
 	Agent    string        // User-Agent, with a contact
-	Timeout  time.Duration // of one request, its body included
+	Timeout  time.Duration // of one request, its body included; a fetch of several takes up to four times as long
 	MaxBytes int64         // of a body, unpacked
 	Memory   Memory
 	Now      func() time.Time
@@ -282,6 +283,8 @@ func (f *Fetcher) Subscribe(hub string, form url.Values) error {
 // Fetch asks for a feed.
 func (f *Fetcher) Fetch(p Place) Result {
 	out := Result{Outcome: Failed, Place: p}
+	ctx, cancel := context.WithTimeout(context.Background(), maxTimeouts*f.Timeout)
+	defer cancel()
 	permanent := true
 	ask := func(r *http.Request) error {
 		r.Header = http.Header{}
@@ -305,7 +308,7 @@ func (f *Fetcher) Fetch(p Place) Result {
 		permanent = permanent && (status == http.StatusMovedPermanently || status == http.StatusPermanentRedirect)
 		return ask(r)
 	}}
-	r, err := http.NewRequest(http.MethodGet, p.URL, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
 	if err == nil {
 		err = ask(r)
 	}

@@ -113,9 +113,9 @@ func (b beginning) RoundTrip(r *http.Request) (*http.Response, error) {
 // groups that name it, or else of those for "*". Of rules that take more than
 // [MaxRobots] together, as they are spelled here, it returns the first.
 func ParseRobots(text []byte) []RobotsRule {
-	rules := map[string][]RobotsRule{} // by agent
-	var agents []string                // of the group
-	inRules := false
+	var own, others []RobotsRule        // of groups that name it, and of those for "*"
+	var forOwn, forOthers, inRules bool // of the group
+	named := false                      // by any group
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	ofLine := func(r rune) bool { return r == '\n' || r == '\r' }
 	for line := range bytes.FieldsFuncSeq(text, ofLine) {
@@ -125,23 +125,28 @@ func ParseRobots(text []byte) []RobotsRule {
 		switch key {
 		case "user-agent":
 			if inRules {
-				agents, inRules = nil, false
+				forOwn, forOthers, inRules = false, false, false
 			}
-			agent := strings.ToLower(cmp.Or(product.FindString(value), value))
-			agents = append(agents, agent)
-			rules[agent] = append(rules[agent], []RobotsRule{}...) // from now on it is named
+			agent := cmp.Or(product.FindString(value), value)
+			forOthers = forOthers || agent == "*"
+			forOwn = forOwn || strings.EqualFold(agent, agentToken)
+			named = named || forOwn
 		case "allow", "disallow":
 			inRules = true
-			for _, agent := range agents {
-				if value != "" {
-					rules[agent] = append(rules[agent], RobotsRule{Path: escape(value), Allow: key == "allow"})
-				}
+			if value == "" || !forOwn && !forOthers {
+				continue
+			}
+			rule := RobotsRule{Path: escape(value), Allow: key == "allow"}
+			if forOwn {
+				own = append(own, rule)
+			}
+			if forOthers {
+				others = append(others, rule)
 			}
 		}
 	}
-	own, named := rules[agentToken]
 	if !named {
-		own = rules["*"]
+		own = others
 	}
 	size := 0
 	for k, rule := range own {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,28 @@ func TestRuleMatches(t *testing.T) {
 	}
 	if matched < 20_000 {
 		t.Errorf("%d match", matched)
+	}
+}
+
+// TestGroups: a rule of a group counts once, however many names the group has. With 3000 names
+// and rules each, which are 60 kB, they were nine million.
+func TestGroups(t *testing.T) {
+	const n = 3000
+	group := func(agents string, path string) string {
+		return strings.Repeat(agents, n) + strings.Repeat("Disallow: /"+path+"\n", n)
+	}
+	for _, tt := range []struct{ name, text, want string }{
+		{"named", group("User-agent: Ephemera/1\n", "a"), "/a"},
+		{"of others", group("User-agent: *\nUser-agent: other\n", "a") + "User-agent: other\nDisallow: /b\n", "/a"},
+		{"several groups", "User-agent: *\nDisallow: /b\n" + group("User-agent: *\nUser-agent: ephemera\n", "a"), "/a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rules := ParseRobots([]byte(tt.text))
+			other := slices.ContainsFunc(rules, func(r RobotsRule) bool { return r.Path != tt.want })
+			if len(rules) != n || other {
+				t.Errorf("%d rules, the first of them %v; want %d for %s", len(rules), rules[:1], n, tt.want)
+			}
+		})
 	}
 }
 
