@@ -60,8 +60,8 @@ func TestImport(t *testing.T) {
 		}
 	}
 	bad := simulate(t, r.Server, address(0))
-	bad.opt.Objective.Law = env.LawFreshness
-	if n, err := bad.Import(rec); n != 0 || err == nil || !strings.Contains(err.Error(), "objective") {
+	bad.opt.PerHour = 0
+	if n, err := bad.Import(rec); n != 0 || err == nil || !strings.Contains(err.Error(), "budget") {
 		t.Errorf("no learner can begin, and the past of %d feeds is known: %v", n, err)
 	}
 	if n, err := other.Plan(io.Discard, 24*time.Hour); err != nil || n < 10 || n > 30*24 {

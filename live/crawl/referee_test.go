@@ -31,8 +31,11 @@ import (
 	"ephemera/live/clock"
 )
 
-var full = flag.Bool("full", false,
-	"play 5000 feeds for ten days, with a crash every hour; compare with rules on recordings")
+var (
+	full = flag.Bool("full", false,
+		"play many feeds for a week, with a crash every hour; compare with rules on recordings")
+	feeds = flag.Int("feeds", 5000, "how many those are")
+)
 
 const (
 	shortest = 15 * time.Minute
@@ -410,13 +413,15 @@ var badAnswers = map[string]http.HandlerFunc{
 	},
 	"gzip bomb": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		w.Write(zipped(make([]byte, 2*maxBytes)))
+		w.Write(bomb())
 	},
 	"huge": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(100<<20))
 		io.CopyN(w, rand.NewChaCha8([32]byte{}), 100<<20)
 	},
 }
+
+var bomb = sync.OnceValue(func() []byte { return zipped(make([]byte, 2*maxBytes)) })
 
 func zipped(text []byte) []byte {
 	var b bytes.Buffer
@@ -805,7 +810,7 @@ func TestReferee(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	n, perHour, days, every := 129, 120.0, 2, 4*time.Hour
 	if *full {
-		n, perHour, days, every = 5000, 8000, 7, time.Hour
+		n, perHour, days, every = *feeds, 1.6*float64(*feeds), 7, time.Hour
 	}
 	r := newReferee(t, perHour)
 	play(t, r, "", n, days, every,
