@@ -174,7 +174,7 @@ func TestCrawlerRules(t *testing.T) {
 // time that its publisher asked for. What was learned by then stays.
 func TestClock(t *testing.T) {
 	const year = 365 * 24 * time.Hour
-	var steps [][]time.Duration
+	steps := [][]time.Duration{{-50 * time.Hour}} // to where it has been
 	for _, d := range []time.Duration{time.Second, time.Hour, year, 30 * year} {
 		steps = append(steps,
 			[]time.Duration{d}, []time.Duration{-d},
