@@ -108,7 +108,10 @@ func (c Columns) Parse(ctx context.Context, path string, r io.Reader) (*Recordin
 	number := make(map[string]int32)
 	if err := ReadTable(path, r, []string{c.Source, c.Time}, others, func(names, fields, all []string) error {
 		p, err := parsePublication(names, fields)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		i, ok := number[fields[0]]

@@ -121,9 +121,13 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 		o.Objective = env.Delay
 	}
 	kind, err := find(o.Learner, env.LevelOnline)
-	switch err := cmp.Or(err, check.Positive("budget", o.Budget)); {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	if err := check.Positive("budget", o.Budget); err != nil {
+		return nil, err
+	}
+	switch {
 	case o.Epoch <= 0:
 		return nil, fmt.Errorf("epoch is %v; allowed is above 0", o.Epoch)
 	case o.Objective.Unseen() && !kind.FromItems:

@@ -64,7 +64,7 @@ func (c *Critic) Restart() {
 }
 
 // Weights returns r of a reward. It is the critic's own and may be written to.
-func (c *Critic) Weights(reward int) []float64 { return c.r[reward].RawVector().Data }
+func (c *Critic) Weights(reward int) []float64 { return data(c.r[reward]) }
 
 // Average returns η, the estimate of the average reward per epoch.
 func (c *Critic) Average() float64 { return c.eta }
@@ -115,15 +115,15 @@ func (c *Critic) Transition(phi, next []float64) {
 	if len(phi) != c.l || len(next) != c.l {
 		panic(fmt.Sprintf("critic: features of %d and %d entries; want %d", len(phi), len(next), c.l))
 	}
-	copy(c.phi.RawVector().Data, phi)
-	floats.SubTo(c.d.RawVector().Data, next, phi)
-	c.a.RankOne(c.a, c.w, c.phi, c.d)
+	copy(data(c.phi), phi)
+	floats.SubTo(data(c.d), next, phi)
+	addOuter(c.a, c.w, c.phi, c.d)
 	c.add(c.phi, c.w)
 }
 
 // Reward takes in ρ, at φ, of one of the rewards.
 func (c *Critic) Reward(reward int, rho float64, phi []float64) {
-	floats.AddScaled(c.bbar[reward].RawVector().Data, c.w*rho, phi)
+	floats.AddScaled(data(c.bbar[reward]), c.w*rho, phi)
 }
 
 // Solve ends a step with the update of r for each reward. It reports whether the
@@ -132,10 +132,10 @@ func (c *Critic) Solve() bool {
 	trusted, length := true, 0.0
 	for k, r := range c.r {
 		c.av.MulVec(c.a, r)
-		c.av.AddVec(c.av, c.bbar[k])
+		floats.Add(data(c.av), data(c.bbar[k]))
 		trusted = c.solve(c.by, c.av) && trusted
-		r.AddScaledVec(r, c.set.Gamma, c.by)
-		length += mat.Dot(r, r)
+		floats.AddScaled(data(r), c.set.Gamma, data(c.by))
+		length += floats.Dot(data(r), data(r))
 	}
 	if !(length < c.set.Overflow*c.set.Overflow) {
 		for _, r := range c.r {

@@ -136,3 +136,31 @@ func array(b mat.Matrix) (a [Most][Most]float64) {
 	}
 	return a
 }
+
+// BenchmarkSmall is what a crawl takes of the running inverse of four features, next to the
+// same by gonum's matrices, in turns: B⁻¹ ← B⁻¹ − k uuᵀ with u = B⁻¹φ, and y = B⁻¹v. There is
+// one in each of up to ten million sources.
+func BenchmarkSmall(b *testing.B) {
+	const l, w = 4, .01
+	p := make(Small, l*(l+1)/2)
+	p.Begin(l, 1)
+	phi, v := []float64{1, .5, .25, .125}, [Most]float64{1, 2, 3, 4}
+	var y [Most]float64
+	here := func() {
+		p.Scale(1 / (1 - w))
+		p.Add(phi, w)
+		p.Mul(&y, &v)
+	}
+	inverse := mat.NewSymDense(l, nil)
+	for i := range l {
+		inverse.SetSym(i, i, 1)
+	}
+	x, in := mat.NewVecDense(l, phi), mat.NewVecDense(l, v[:])
+	u, out := mat.NewVecDense(l, nil), mat.NewVecDense(l, nil)
+	inTurns(b, 500, "mat", here, func() {
+		inverse.ScaleSym(1/(1-w), inverse)
+		u.MulVec(inverse, x)
+		inverse.SymRankOne(inverse, -w/(1+w*mat.Dot(x, u)), u)
+		out.MulVec(inverse, in)
+	})
+}

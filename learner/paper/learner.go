@@ -1,7 +1,6 @@
 package paper
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -46,7 +45,10 @@ const (
 // New returns the learner for the sources of an instance. It draws from r, which
 // may be nil if it acts under the budget.
 func New(in env.Instance, set Settings, r *stream.Rand) (*Learner, error) {
-	if err := cmp.Or(in.Validate(), set.Validate()); err != nil {
+	if err := in.Validate(); err != nil {
+		return nil, err
+	}
+	if err := set.Validate(); err != nil {
 		return nil, err
 	}
 	n := len(in.Sources)
