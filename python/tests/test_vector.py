@@ -1,6 +1,8 @@
 """The environment of K worlds."""
 
 import itertools
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -247,3 +249,18 @@ def test_seeds_of_later_episodes():
         env.step(np.zeros((64, 4)))
         seeds.append(env.reset(options={"reset_mask": np.ones(64, bool)})[1]["seed"])
     assert np.array(seeds).dtype == np.int64 and len(np.unique(seeds)) == 6 * 64 and np.min(seeds) >= 0
+
+
+def test_left_open():
+    """Worlds that nobody closed, or that were never made, say nothing more when Python ends."""
+    program = """if True:
+        import ephemera
+        try:
+            ephemera.CrawlVectorEnv(0)
+        except ValueError as e:
+            print(e)
+        env = ephemera.CrawlVectorEnv(2)
+        env.reset(seed=1)
+    """
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert "there are 0 worlds" in done.stdout and done.stderr == ""

@@ -598,3 +598,6 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     def close_extras(self, **kwargs: Any) -> None:
         """Free the worlds."""
         self._w.close()
+
+    def __del__(self) -> None:
+        """Do nothing: the worlds free themselves. Gymnasium's closes what may be gone, or never was."""
