@@ -71,7 +71,7 @@ func (p *practice) Select(dst []int, o *env.Online) []int {
 			p.key[i] = age - interval // hours overdue
 		}
 	}
-	return p.sel.Top(dst, p.key)
+	return p.sel.Within(o).Top(dst, p.key)
 }
 
 // Update implements env.Learner.

@@ -70,8 +70,9 @@ type comparison struct {
 
 // observed is what was found of a feed.
 type observed struct {
-	since time.Time // it has been looked at
-	last  time.Time // look
+	since time.Time     // it has been looked at
+	last  time.Time     // look
+	wait  time.Duration // between two looks, at least, as its publisher asks
 	looks []time.Time
 	items []found
 }
@@ -88,8 +89,13 @@ func (c *Crawler) recompare(now time.Time) {
 	c.comparing = true
 	wanted := map[string]*observed{} // what does not fail, so that what it has is known
 	for address, r := range c.feeds {
-		if r.listed && r.same == r && r.Failures == 0 && !r.Last.IsZero() {
-			wanted[address] = &observed{last: r.Last}
+		skips := r.Pace.SkipHours != 0 || r.Pace.SkipDays != 0 // which the others do not know of
+		if r.listed && r.same == r && r.Failures == 0 && !r.Last.IsZero() && !skips {
+			o := &observed{last: r.Last, wait: c.opt.Shortest}
+			if r.Why == published {
+				o.wait = max(o.wait, r.NotBefore.Sub(r.Tried))
+			}
+			wanted[address] = o
 		}
 	}
 	opt, seq := c.opt, c.seq
@@ -127,7 +133,10 @@ func (c *Crawler) compareFrom(
 			begin = e.At
 		}
 		o := wanted[e.Feed]
-		if o == nil || e.Outcome == imported || e.Outcome == feed.Failed || e.Outcome == feed.Gone {
+		if e.Outcome == feed.Failed || e.Outcome == feed.Gone {
+			delete(wanted, e.Feed) // nobody knows how other looks would have ended
+		}
+		if o == nil || e.Outcome == imported {
 			return ctx.Err() == nil
 		}
 		if o.since.IsZero() {
@@ -218,6 +227,10 @@ func (o *Options) compare(
 	how := env.ReplayOptions{
 		Epoch: length, Budget: budget, Decay: 1e-6, Part: env.PartWhole, Items: true, Overrun: true,
 	}
+	waits := make([]time.Duration, len(names))
+	for i, name := range names {
+		waits[i] = all[name].wait
+	}
 	play := func(name string, begin func(env.Terms) scheduler) (rival, error) {
 		in, err := rec.Fit(how)
 		if err != nil {
@@ -227,7 +240,7 @@ func (o *Options) compare(
 		if err != nil {
 			return rival{}, err
 		}
-		p, err := playOut(ctx, w, begin(w.Terms()), measured)
+		p, err := playOut(ctx, w, begin(w.Terms()), waits, measured)
 		if err != nil {
 			return rival{}, err
 		}
@@ -239,7 +252,11 @@ func (o *Options) compare(
 	}
 	out.Rivals = []rival{newRival(who, looks, waited)}
 	if o.Shadow {
-		one, err := play("the learner here", func(t env.Terms) scheduler { return newLearned(opt, t) })
+		one, err := play("the learner here", func(t env.Terms) scheduler {
+			l := newLearned(opt, t)
+			l.waits = waits
+			return l
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -280,12 +297,18 @@ type played struct {
 	looks, empty int       // of the time that was measured, and of all of it
 }
 
-// playOut has a scheduler look at the feeds of a replay. At its end all feeds are looked at, so
-// that each item is found that is still shown.
+// playOut has a scheduler look at the feeds of a replay, at each no sooner than it may. At the end
+// all feeds are looked at, so that each item is found that is still shown.
 func playOut(
-	ctx context.Context, w *env.Replay, s scheduler, measured func(time.Time) bool,
+	ctx context.Context, w *env.Replay, s scheduler, waits []time.Duration, measured func(time.Time) bool,
 ) (p played, err error) {
 	terms := w.Terms()
+	limits := &env.Limits{Budget: terms.Budget, NotBefore: make([]int, len(waits))}
+	view := func() *env.Online {
+		v := w.View().Online
+		v.Limits = limits
+		return &v
+	}
 	step := func(look []int, last bool) error {
 		crawls, err := w.Step(look)
 		if err != nil && err != io.EOF || len(crawls) < len(look) {
@@ -294,6 +317,7 @@ func playOut(
 		epochs := float64(w.View().Epoch) // since the beginning; that of this look has passed
 		now := time.UnixMilli(terms.Start*1000 + int64((epochs-1)*terms.Length*1000))
 		for _, c := range crawls {
+			limits.NotBefore[c.Source] = w.View().Epoch - 1 + int(math.Ceil(waits[c.Source].Seconds()/terms.Length))
 			if measured(now) && !last {
 				p.looks++
 				if len(c.Items) == 0 {
@@ -307,11 +331,11 @@ func playOut(
 				}
 			}
 		}
-		s.Update(crawls, &w.View().Online)
+		s.Update(crawls, view())
 		return ctx.Err()
 	}
 	for range w.Epochs() - 1 {
-		if err := step(s.Select(nil, &w.View().Online), false); err != nil {
+		if err := step(s.Select(nil, view()), false); err != nil {
 			return p, err
 		}
 	}
@@ -326,11 +350,12 @@ func playOut(
 type learned struct {
 	*Crawler
 	env.Terms
-	err error
+	waits []time.Duration // between two looks at each feed, at least; nil for the shortest interval
+	err   error
 }
 
 func newLearned(opt Options, terms env.Terms) *learned {
-	l := &learned{&Crawler{opt: opt}, terms, nil}
+	l := &learned{Crawler: &Crawler{opt: opt}, Terms: terms}
 	l.learner, l.err = opt.newLearner(l.at(0))
 	for i := range terms.Costs {
 		if l.err == nil {
@@ -364,6 +389,9 @@ func (l *learned) Update(crawls []env.Crawled, next *env.Online) {
 		e := entry{
 			Feed: strconv.Itoa(c.Source), At: l.at(now), Outcome: feed.Found, Truncated: c.Truncated, Worth: 1,
 			NotBefore: l.at(now).Add(l.opt.Shortest),
+		}
+		if l.waits != nil {
+			e.NotBefore = l.at(now).Add(l.waits[c.Source])
 		}
 		for _, it := range c.Items {
 			e.Items = append(e.Items, feed.Item{Published: l.at(now - it.Age)})

@@ -318,6 +318,38 @@ func TestRealMiniflux(t *testing.T) {
 	if one := s.feeds[at(feedRetries)]; len(p.asked[feedRetries]) < 6 {
 		t.Errorf("%d requests for the feed that asks to wait: %+v", len(p.asked[feedRetries]), one)
 	}
+	river := httptest.NewServer(s.Handler())
+	defer river.Close()
+	for _, path := range []string{"/items.json", "/items.atom"} { // what is found here is read there
+		var added struct {
+			ID int64 `json:"feed_id"`
+		}
+		m.ask("POST", "/v1/feeds", map[string]any{
+			"feed_url": river.URL + path, "category_id": categories[0].ID,
+		}, &added)
+		var read struct {
+			Total   int `json:"total"`
+			Entries []struct {
+				Title, URL string
+				Published  time.Time `json:"published_at"`
+			} `json:"entries"`
+		}
+		m.ask("GET", fmt.Sprintf("/v1/feeds/%d/entries?order=id&direction=asc&limit=200", added.ID), nil, &read)
+		given, _ := s.follow(t, path)
+		same := 0
+		for _, e := range read.Entries {
+			for _, it := range given[:shownItems] {
+				if it.Title == e.Title && it.Link == e.URL {
+					same++
+					break
+				}
+			}
+		}
+		if read.Total != shownItems || same != shownItems {
+			t.Errorf("%s: Miniflux has %d entries, %d of them as they are given, of %d",
+				path, read.Total, same, shownItems)
+		}
+	}
 	if *update {
 		ids := s.Crawler.reader.(*paced).Reader.(*Miniflux).ids
 		check(os.WriteFile(answersFile, m.answers(ids[at(0)], ids[at(feedFails)]), 0o644))
