@@ -300,3 +300,53 @@ func TestItemsOfPages(t *testing.T) {
 		t.Errorf("of pages that change every time it thinks %+v and %+v", a, b)
 	}
 }
+
+// TestLongRounds: where a budget takes long for all pages, none waits for much longer than that for
+// its second crawl, from which on there is something to learn of it.
+func TestLongRounds(t *testing.T) {
+	const pages, perEpoch, round = 300, 4, 75
+	c, err := NewCrawler(began, CrawlerOptions{
+		Epoch: time.Minute, Budget: perEpoch, Objective: env.Objective{Law: env.LawFreshness},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crawls, last, rng := map[string]int{}, [pages]int{}, stream.New(1, stream.World)
+	for i := range pages {
+		name := fmt.Sprint(i)
+		if err := c.Add(name, Source{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Update(Crawl{Source: name, At: began, Outcome: Unchanged}); err != nil {
+			t.Fatal(err)
+		}
+		crawls[name]++
+	}
+	for epoch := 1; epoch <= 2*round; epoch++ {
+		now := began.Add(time.Duration(epoch) * time.Minute)
+		for _, name := range c.Select(now, pages) {
+			crawls[name]++
+			var i int
+			fmt.Sscan(name, &i)
+			crawl := Crawl{Source: name, At: now, Outcome: Unchanged}
+			period := 10 * math.Pow(300, float64(i)/pages) // from 10 epochs to 3000
+			if rng.Float64() > math.Exp(-float64(epoch-last[i])/period) {
+				crawl.Outcome, crawl.Changed = Found, true
+			}
+			last[i] = epoch
+			if err := c.Update(crawl); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	waiting := 0
+	for _, n := range crawls {
+		if n < 2 {
+			waiting++
+		}
+	}
+	if waiting > pages/20 {
+		t.Errorf("after twice the time in which all can be crawled %d of %d pages still wait for their second crawl",
+			waiting, pages)
+	}
+}

@@ -68,17 +68,35 @@ const (
 	// Cycles of a page that are remembered, at least, in which it changes once in the mean.
 	rememberedChanges = 300
 	forgotten         = 1e-6 // cycles
+
+	// unknownVar is the variance of ln u over pages of which nothing is known: a factor of ten.
+	unknownVar = math.Ln10 * math.Ln10
 )
 
 // NewPages begins with nothing known of so many pages. The horizon is that of [New].
 func NewPages(n int, horizon float64) *Pages {
-	anyRate := normal{0, math.Ln10 * math.Ln10} // u is 1 per epoch, give or take a factor of ten
-	half := normal{math.Log(math.Ln2), 1}       // p is ½, give or take a third
+	anyRate := normal{0, unknownVar}      // u is 1 per epoch, give or take a factor of ten
+	half := normal{math.Log(math.Ln2), 1} // p is ½, give or take a third
 	e := &Pages{PageState{RateLaw: anyRate, TrustLaw: half}, cmp.Or(horizon, math.Inf(1))}
 	for i := range n {
 		e.Open(i)
 	}
 	return e
+}
+
+// Expect says in how many epochs all pages can be crawled once. As long as no cycle of any page
+// is known, pages are thought to change once in that time: the budget is of some use for most
+// of them. A rate that is too great by far would keep all waiting but the first few that are
+// found to change less.
+func (e *Pages) Expect(round float64) {
+	mean := -math.Log(max(1, round))
+	if e.RateLaw.Var != unknownVar || math.Abs(mean-e.RateLaw.Mean) < math.Ln2 {
+		return
+	}
+	e.RateLaw.Mean = mean
+	for i := range e.Pages {
+		e.step(&e.Pages[i])
+	}
 }
 
 // Open begins page i, the first beyond all others or one that is forgotten.

@@ -24,6 +24,7 @@ func (l *Learner) beginPages() {
 		l.terms.Importance = slices.Repeat([]float64{1}, n)
 	}
 	l.pages = estimate.NewPages(n, l.set.Horizon)
+	l.pages.Expect(l.round)
 }
 
 // page returns page i as it is thought to be: with the changes of which no ping tells.
@@ -62,6 +63,7 @@ func (l *Learner) open(i int) {
 		l.est.Open(i)
 		return
 	}
+	l.pages.Expect(l.round)
 	l.pages.Open(i)
 	if i == len(l.terms.Importance) {
 		l.terms.Importance = append(l.terms.Importance, 1)

@@ -37,18 +37,49 @@ type history struct {
 	NotBefore int64 `json:"not_before,omitempty"` // when the client allows the next one; ms
 	// The last ones: when each was published, Unix time, and its worth.
 	Items [][2]float64 `json:"items,omitempty"`
+	// Of a page the last fetches, Unix time; negative where it had changed since the one before.
+	Checks    []int64 `json:"checks,omitempty"`
+	Signature uint64  `json:"signature,omitempty"` // hash of the last one
+	Ping      int64   `json:"ping,omitempty"`      // of which change the last one was, Unix time
 }
 
-// mostKept is how many items of a URL are kept for another learner: enough to know how
-// often it publishes within a quarter.
+// mostKept is how many items, or fetches, of a URL are kept for another learner: enough to know
+// how often it publishes within a quarter.
 const mostKept = 20
 
+// unseen returns the items that were not reported before. They are known by the times at which
+// they were published: as many as were reported of one second are sent again, and those that
+// are older than all that are kept.
+func (h *history) unseen(items []learner.Item) (unseen []learner.Item) {
+	reported := map[int64]int{}
+	for _, it := range h.Items {
+		reported[int64(it[0])]++
+	}
+	for _, it := range items {
+		switch at := it.Published.Unix(); {
+		case reported[at] > 0:
+			reported[at]--
+		case len(h.Items) == mostKept && at < int64(h.Items[0][0]):
+		default:
+			unseen = append(unseen, it)
+		}
+	}
+	return unseen
+}
+
 // add takes up what a fetch has found.
-func (h *history) add(at time.Time, items []learner.Item) {
+func (h *history) add(at time.Time, items []learner.Item, changed bool) {
 	if h.Last == 0 {
 		h.Since = at.UnixMilli()
 	}
 	h.Last = at.UnixMilli()
+	check := at.Unix()
+	if changed {
+		check = -check
+	}
+	if h.Checks = append(h.Checks, check); len(h.Checks) > mostKept {
+		h.Checks = slices.Delete(h.Checks, 0, len(h.Checks)-mostKept)
+	}
 	for _, it := range items {
 		h.Items = append(h.Items, [2]float64{float64(it.Published.Unix()), it.Worth})
 	}
@@ -63,6 +94,11 @@ func (h *history) add(at time.Time, items []learner.Item) {
 func (h *history) shift(by time.Duration) {
 	if h.Last != 0 {
 		h.Since, h.Last = h.Since+by.Milliseconds(), h.Last+by.Milliseconds()
+	}
+	for i, at := range h.Checks {
+		if h.Checks[i] = at + int64(by.Seconds()); at < 0 {
+			h.Checks[i] = at - int64(by.Seconds())
+		}
 	}
 }
 
@@ -106,6 +142,9 @@ func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
 	for _, it := range k.Items {
 		s.Items = append(s.Items, learner.Item{Published: time.Unix(int64(it[0]), 0), Worth: it[1]})
 	}
+	for _, at := range k.Checks {
+		s.Checks = append(s.Checks, learner.Check{At: time.Unix(max(at, -at), 0), Changed: at < 0})
+	}
 	if k.NotBefore > 0 {
 		s.NotBefore = time.UnixMilli(k.NotBefore)
 	}
@@ -124,7 +163,7 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 		return err
 	}
 	if value != nil {
-		if c.crawler, err = resume(value, &c.opt); err != nil {
+		if c.crawler, err = c.resume(value); err != nil {
 			if err := l.setAside(crawl, value, err, now); err != nil {
 				return err
 			}
@@ -185,22 +224,25 @@ func (l *Learned) stepSince(crawl string) (time.Duration, error) {
 }
 
 // resume takes up what the URLs of a crawl have in common.
-func resume(value []byte, opt *LearnOptions) (*learner.Crawler, error) {
+func (c *learnedCrawl) resume(value []byte) (*learner.Crawler, error) {
 	saved, err := learner.Decode(value)
 	if err != nil {
 		return nil, err
 	}
-	if saved.Objective != opt.Objective {
-		return nil, fmt.Errorf("objective was %q and is %v", saved.Objective, opt.Objective)
+	if c.byReport && saved.Objective.Law != "" {
+		c.opt.Objective = saved.Objective
 	}
-	c, err := saved.Crawler()
+	if saved.Objective != c.opt.Objective {
+		return nil, fmt.Errorf("objective was %q and is %v", saved.Objective, c.opt.Objective)
+	}
+	resumed, err := saved.Crawler()
 	if err == nil {
-		err = c.SetBudget(opt.PerHour * saved.Length / 3600)
+		err = resumed.SetBudget(c.opt.PerHour * saved.Length / 3600)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return resumed, nil
 }
 
 // setAside keeps a state that cannot be taken up under another name.
@@ -223,8 +265,12 @@ func (l *Learned) begin(crawl string, c *learnedCrawl, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// Some fetches fit into an epoch, which is a minute at least and not more than an
-	// hour if one fits into that.
+	return c.create(start)
+}
+
+// create creates the learner of a crawl. Some fetches fit into an epoch, which is a minute at
+// least and not more than an hour if one fits into that.
+func (c *learnedCrawl) create(start time.Time) (err error) {
 	hours := max(min(4/c.opt.PerHour, max(1, 1/c.opt.PerHour)), 1./60)
 	c.crawler, err = learner.NewCrawler(start.Truncate(time.Second), learner.CrawlerOptions{
 		Epoch: time.Duration(hours * float64(time.Hour)), Budget: c.opt.PerHour * hours, Objective: c.opt.Objective,
@@ -250,7 +296,7 @@ func (l *Learned) adopt(c *learnedCrawl, r *store.Record) error {
 		return err
 	}
 	if !b.Last.IsZero() {
-		c.source(name).add(b.Last, nil)
+		c.source(name).add(b.Last, nil, false)
 	}
 	info, err := infoOf(r)
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,16 +19,21 @@ import (
 	"ephemera/live/store"
 )
 
-// Metadata by which a client tells what a fetch found. A known URL of a learned
-// crawl that has one of the first three is fetched again when the learner says.
+// Metadata by which a client tells what a fetch found, and more. A known URL of a learned
+// crawl that has one of the first three, or a signature, is fetched again when the learner says.
 const (
 	// When the items were published that are new since the last fetch, RFC 3339 or Unix seconds.
 	metaItems = "ephemera.items"
 	metaWorth = "ephemera.worth" // what each of them is worth; 1 without
 	metaNew   = "ephemera.new"   // how many are new, where their times are not known
+	metaDone  = "ephemera.done"  // the URL is not to be fetched again
+	metaPing  = "ephemera.ping"  // when something else says that the URL has changed; now without a value
 	metaWhy   = "ephemera.why"   // the answer of GetURLStatus says what the learner thinks
 	metaState = "ephemera.state" // what is kept of the URL in its record; nobody is given it
 	metaOurs  = "ephemera."      // begins all of them
+
+	// metaSignature is what changes with a page, unless an option names another.
+	metaSignature = "signature"
 )
 
 // LearnOptions say how the URLs of a crawl are fetched again.
@@ -38,7 +44,28 @@ type LearnOptions struct {
 	Shortest Duration `toml:"shortest"`
 	Longest  Duration `toml:"longest"` // as far as the budget goes; 0 leaves it open
 
-	Objective env.Objective `toml:"objective"` // what fetches are to bring about; none stands for delay
+	// What fetches are to bring about; none stands for freshness where the first fetch that is
+	// reported comes with a signature, and for delay where it comes with items.
+	Objective env.Objective `toml:"objective"`
+	Changed   string        `toml:"changed"` // metadata that changes with the page; none stands for "signature"
+	Dates     Dates         `toml:"dates"`   // none stands for ignore under freshness, else for earliest
+}
+
+// Dates say what the dates of known URLs mean.
+type Dates string
+
+// A date in the future is the earliest time of the next fetch, or nothing.
+const (
+	Earliest Dates = "earliest"
+	Ignore   Dates = "ignore"
+)
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Dates) UnmarshalText(text []byte) error {
+	if *d = Dates(text); *d != Earliest && *d != Ignore {
+		return fmt.Errorf("dates is %q; allowed are earliest and ignore", *d)
+	}
+	return nil
 }
 
 // Duration is a time.Duration that a file has as "24h".
@@ -75,13 +102,15 @@ type Learned struct {
 }
 
 type learnedCrawl struct {
-	opt     LearnOptions
-	crawler *learner.Crawler
-	sources map[string]*source
-	saved   time.Time
-	sum     Summary
-	client  time.Duration // sum over items from publication until the client found them
-	learner time.Duration // and until the learner would have
+	opt      LearnOptions
+	byReport bool // the objective is that of what is reported first
+	crawler  *learner.Crawler
+	sources  map[string]*source
+	saved    time.Time
+	began    time.Time // first fetch since the start
+	sum      Summary
+	client   time.Duration // sum over items from publication until the client found them
+	learner  time.Duration // and until the learner would have
 }
 
 // source is what is known of a learned URL apart from what the learner knows.
@@ -94,22 +123,46 @@ type source struct {
 
 // Summary is what a learned crawl shows.
 type Summary struct {
-	Crawl   string
-	Shadow  bool
-	PerHour float64
-	Price   float64
-	Sources int
-	Asked   int // fetches that the learner asked for
-	Fetched int // fetches whose finds a client put
-	Empty   int // of these, that found nothing new
-	Beliefs []Belief
+	Crawl     string
+	Shadow    bool
+	Objective env.Objective
+	PerHour   float64
+	Price     float64
+	Sources   int
+	Asked     int // fetches that the learner asked for
+	Fetched   int // fetches whose finds a client put
+	Empty     int // of these, that found nothing new
+	Pings     int // that were news
+	Beliefs   []Belief
 
-	// In the shadow.
+	// Of items.
 	Items       int           // that the client found
-	Found       int           // of these, that the learner would have found by now
 	ClientDelay time.Duration // mean time from publication until the client found an item
-	Delay       time.Duration // and until the learner would have, over those Found
+	// In the shadow.
+	Found int           // of these, that the learner would have found by now
+	Delay time.Duration // and their mean time until the learner would have
+
+	// Of pages.
+	Fresh   float64 // share of the copies that are as the page is, as far as the learner knows
+	Changes int     // that fetches saw
+	Missed  float64 // changes between two fetches that were seen as one, as far as the learner knows
+
+	// What a fixed interval would have brought with as many fetches since the start.
+	Interval    time.Duration // 0 where that is not known yet
+	FixedFresh  float64
+	FixedMissed float64 // share of the changes
 }
+
+// MissedShare returns the share of the changes that were missed.
+func (s *Summary) MissedShare() float64 {
+	return s.Missed / max(1, s.Missed+float64(s.Changes))
+}
+
+// FixedDelay returns the mean time until an item is found under a fixed interval: half of it.
+func (s *Summary) FixedDelay() time.Duration { return s.Interval / 2 }
+
+// Pages reports whether a fetch tells that the page has changed, or has not.
+func (s *Summary) Pages() bool { return s.Objective.Law == env.LawFreshness }
 
 // Belief is what the learner thinks of a URL.
 type Belief struct {
@@ -125,10 +178,10 @@ func NewLearned(
 	l := &Learned{store: s, log: log, uptime: uptime, crawls: map[string]*learnedCrawl{}}
 	l.read = clock.Reading{Time: now.Round(0), Uptime: uptime()}
 	for name, opt := range crawls {
-		if opt.Objective.Law == "" {
-			opt.Objective = env.Delay
-		}
 		c := &learnedCrawl{opt: opt, sources: map[string]*source{}, saved: now}
+		if c.byReport = opt.Objective.Law == ""; c.byReport {
+			c.opt.Objective = env.Delay
+		}
 		if err := l.open(name, c, now); err != nil {
 			return nil, fmt.Errorf("crawl %q: %w", name, err)
 		}
@@ -156,52 +209,6 @@ func (c *learnedCrawl) source(name string) *source {
 		c.sources[name] = s
 	}
 	return s
-}
-
-// items reads what a client says that a fetch found since the last one.
-func items(said map[string][]string, last, now time.Time) ([]learner.Item, error) {
-	for key := range said {
-		if !slices.Contains([]string{metaItems, metaWorth, metaNew}, key) {
-			return nil, fmt.Errorf("there is metadata %q; allowed are %s, %s and %s",
-				key, metaItems, metaWorth, metaNew)
-		}
-	}
-	var found []learner.Item
-	worth := said[metaWorth]
-	for i, text := range said[metaItems] {
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("%s is %q; allowed is a time as 2026-11-22T10:00:00Z or in Unix seconds",
-					metaItems, text)
-			}
-			at = time.Unix(n, 0)
-		}
-		item := learner.Item{Published: at}
-		if i < len(worth) {
-			item.Worth, err = strconv.ParseFloat(worth[i], 64)
-			if err != nil || !(item.Worth >= 0 && item.Worth <= learner.MostWorth) {
-				return nil, fmt.Errorf("%s is %q; allowed is a number, 0 to %g", metaWorth, worth[i], learner.MostWorth)
-			}
-		}
-		found = append(found, item)
-	}
-	if v := said[metaNew]; len(v) > 0 && len(found) == 0 {
-		n, err := strconv.Atoi(v[0])
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%s is %q; allowed is a number, 0 or more", metaNew, v[0])
-		}
-		if last.IsZero() {
-			return nil, nil // over which time they were published is not known
-		}
-		n = min(n, mostNew)
-		for i := range n { // evenly since the last fetch
-			after := now.Sub(last) * time.Duration(2*i+1) / time.Duration(2*n)
-			found = append(found, learner.Item{Published: last.Add(after)})
-		}
-	}
-	return found, nil
 }
 
 // behind is by how much a clock was set that was set at all.
@@ -255,88 +262,172 @@ func (l *Learned) put(
 		}
 		return due, metadata(info, due, l.keep(c, name))
 	})
-	if mistake != nil {
-		mistake = fmt.Errorf("crawl %q, URL %q: %w; the fetch counts as failed", id.Crawl, id.URL, mistake)
+	if mistake = inPut(id, mistake); mistake != nil {
+		mistake = fmt.Errorf("%w; the fetch counts as failed", mistake)
 	}
 	return due, commit, mistake, err
+}
+
+// inPut says of which URL a mistake is, if it is one.
+func inPut(id schedule.ID, mistake error) error {
+	if mistake != nil {
+		mistake = fmt.Errorf("crawl %q, URL %q: %w", id.Crawl, id.URL, mistake)
+	}
+	return mistake
 }
 
 // take takes up what the client says of a fetch, and returns when the URL is due in the
 // schedule, and whether it is a learned one. It takes what it reads out of the metadata:
 // the items are those of this fetch.
+//
+// A URL that was never reported is the client's. Of a learned one, whose client may say what
+// it likes to its own schedule, only ephemera.done is the end.
 func (c *learnedCrawl) take(
-	now time.Time, name string, info *pb.URLInfo, due int64,
-) (at int64, known bool, mistake error) {
-	said := map[string][]string{}
-	for key, values := range info.GetMetadata() {
-		if strings.HasPrefix(key, metaOurs) {
-			said[key] = values.GetValues()
-			delete(info.Metadata, key)
-		}
-	}
-	delete(said, metaState)
-	delete(said, metaWhy)
-	crawl := learner.Crawl{Source: name, At: now, Outcome: learner.Failed}
-	if due > now.UnixMilli() && !c.opt.Shadow {
-		crawl.NotBefore = time.UnixMilli(due)
-	}
+	now time.Time, name string, info *pb.URLInfo, date int64,
+) (due int64, known bool, mistake error) {
+	said := c.opt.read(info)
 	known = c.crawler.Has(name)
-	if len(said) == 0 {
-		if known && due != schedule.Completed {
-			c.source(name).NotBefore = due
-			mistake = c.crawler.Update(crawl)
+	switch {
+	case said.done:
+		return schedule.Completed, false, nil
+	case known:
+	case !said.reports():
+		return date, false, nil
+	default:
+		if err := c.add(name, now, &said); err != nil {
+			return date, false, err
 		}
-		return due, known, mistake
 	}
-	if !known {
-		if err := c.crawler.Add(name, c.rules()); err != nil {
-			return due, false, err
-		}
-	}
+	crawl := learner.Crawl{Source: name, At: now, Outcome: learner.Failed}
+	earliest := date > now.UnixMilli() && !c.opt.Shadow && c.dates() == Earliest
 	src := c.source(name)
-	src.NotBefore = due
-	found, mistake := items(said, src.last(), now)
-	if mistake == nil {
-		well := crawl
-		if well.Outcome, well.Items = learner.Unchanged, found; len(found) > 0 {
-			well.Outcome = learner.Found
-		}
-		mistake = c.crawler.Update(well)
+	if src.NotBefore = 0; earliest {
+		src.NotBefore, crawl.NotBefore = date, time.UnixMilli(date)
 	}
-	if mistake != nil {
-		src.mistake = mistake.Error()
+	if said.reports() {
+		mistake = c.learn(src, crawl, &said)
+	}
+	if !said.reports() || mistake != nil {
 		if err := c.crawler.Update(crawl); err != nil {
 			mistake = err
 		}
-	} else {
-		src.mistake = ""
-		c.sum.Fetched++
-		if len(found) == 0 {
-			c.sum.Empty++
-		}
-		if c.opt.Shadow {
-			c.compare(src, found, now)
-		}
-		src.add(now, found)
 	}
-	if !c.opt.Shadow {
-		due = max(due, now.UnixMilli()+cmp.Or(time.Duration(c.opt.Longest), anyway).Milliseconds())
+	due = now.UnixMilli() + cmp.Or(time.Duration(c.opt.Longest), anyway).Milliseconds()
+	switch {
+	case c.opt.Shadow:
+		due = date
+	case earliest && said.reports():
+		due = max(due, date)
+	case earliest:
+		due = date
 	}
 	return due, true, mistake
+}
+
+// add begins to learn of a URL. The first one of a crawl may say what fetches are to bring about.
+func (c *learnedCrawl) add(name string, now time.Time, said *said) error {
+	aim := env.Objective{Law: env.LawFreshness}
+	if len(said.ours) > 0 {
+		aim = env.Delay
+	}
+	if c.byReport && c.crawler.Len() == 0 && c.opt.Objective != aim {
+		c.opt.Objective = aim
+		if err := c.create(now); err != nil {
+			return err
+		}
+	}
+	return c.crawler.Add(name, c.rules())
+}
+
+// pages reports whether a fetch tells that the page has changed, or has not.
+func (c *learnedCrawl) pages() bool { return c.opt.Objective.Law == env.LawFreshness }
+
+func (c *learnedCrawl) dates() Dates {
+	usual := Earliest
+	if c.pages() {
+		usual = Ignore
+	}
+	return cmp.Or(c.opt.Dates, usual)
+}
+
+// learn has the learner take up what a fetch found.
+func (c *learnedCrawl) learn(src *source, crawl learner.Crawl, said *said) error {
+	now := crawl.At
+	found, err := items(said.ours, src.last(), now)
+	if err == nil {
+		found = src.unseen(found)
+		changed := len(found) > 0
+		if len(said.ours) == 0 {
+			changed = !said.unchanged && src.Signature != 0 && said.signature != src.Signature
+			if changed {
+				found = evenly(1, src.last(), now)
+			}
+		}
+		crawl.Outcome = learner.Unchanged
+		if changed {
+			crawl.Outcome = learner.Found
+		}
+		if crawl.Changed = changed && c.pages(); !c.pages() {
+			crawl.Items = found
+		}
+		if err = c.crawler.Update(crawl); err == nil {
+			c.count(crawl.Source, src, found, changed, now)
+			src.add(now, found, changed)
+			src.Signature = cmp.Or(said.signature, src.Signature)
+			src.mistake = ""
+			return nil
+		}
+	}
+	src.mistake = err.Error()
+	return err
 }
 
 func (c *learnedCrawl) rules() learner.Source {
 	return learner.Source{Shortest: time.Duration(c.opt.Shortest), Longest: time.Duration(c.opt.Longest)}
 }
 
-// compare counts when client and learner find the items.
+// count adds up what fetches find, and when.
+func (c *learnedCrawl) count(name string, src *source, found []learner.Item, changed bool, now time.Time) {
+	if c.sum.Fetched++; !changed {
+		c.sum.Empty++
+	}
+	if c.began.IsZero() {
+		c.began = now
+	}
+	if src.last().IsZero() {
+		return // what it found was there before
+	}
+	if !c.pages() {
+		c.compare(src, found, now)
+		return
+	}
+	b, err := c.crawler.Belief(name)
+	if z := b.Changes * now.Sub(src.last()).Hours(); err == nil && changed {
+		c.sum.Changes++
+		c.sum.Missed += unseen(z)
+	}
+}
+
+// unseen returns how many changes are expected before the last one, where z are expected in all
+// and one at least was: E[N | N ≥ 1] − 1 = z/(1 − e⁻ᶻ) − 1.
+func unseen(z float64) float64 {
+	if z < 1e-9 {
+		return z / 2
+	}
+	return z/-math.Expm1(-z) - 1
+}
+
+// compare counts when the client finds the items and, in the shadow, when the learner would.
 func (c *learnedCrawl) compare(src *source, found []learner.Item, now time.Time) {
 	for _, it := range found {
-		if src.last().IsZero() || it.Published.Before(src.last()) {
+		if it.Published.Before(src.last()) {
 			continue // it was there before the two began
 		}
 		c.sum.Items++
 		c.client += now.Sub(it.Published)
+		if !c.opt.Shadow {
+			continue
+		}
 		i := slices.IndexFunc(src.picks, func(at time.Time) bool { return !at.Before(it.Published) })
 		if i < 0 {
 			src.late = append(src.late, it.Published)
@@ -346,6 +437,48 @@ func (c *learnedCrawl) compare(src *source, found []learner.Item, now time.Time)
 		c.learner += src.picks[i].Sub(it.Published)
 	}
 	src.picks = src.picks[:0]
+}
+
+// ping takes up that something else than a fetch says that a URL has changed, and reports
+// whether that is news: that a sitemap says so again is none, nor that it says so of a time
+// before the last fetch.
+func (l *Learned) ping(
+	ms int64, id schedule.ID, values []string,
+) (news bool, commit *store.Commit, mistake, err error) {
+	c, now := l.crawls[id.Crawl], time.UnixMilli(ms)
+	if c == nil {
+		return false, nil, nil, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.follow(now)
+	name, at := sourceName(id), now
+	if !c.crawler.Has(name) {
+		return false, nil, nil, nil // it will be fetched for the first time anyway
+	}
+	if len(values) > 0 && values[0] != "" {
+		if at, mistake = readTime(metaPing, values[0]); mistake != nil {
+			return false, nil, inPut(id, mistake), nil
+		}
+	}
+	src := c.source(name)
+	if !at.After(src.last()) || at.Unix() <= src.Ping {
+		return false, nil, nil, nil
+	}
+	if mistake = c.crawler.Ping(name, now); mistake != nil {
+		return false, nil, inPut(id, mistake), nil
+	}
+	src.Ping = at.Unix()
+	c.sum.Pings++
+	r, err := l.store.Find(id)
+	if r == nil || err != nil {
+		return true, nil, nil, err
+	}
+	info, err := infoOf(r)
+	if err == nil {
+		commit, err = l.store.SetData(id, metadata(info, r.Due, l.keep(c, name)))
+	}
+	return true, commit, nil, err
 }
 
 // Advance makes the URLs due that the learners ask for, and keeps what was learned
@@ -409,8 +542,12 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 	if info.Metadata == nil {
 		info.Metadata = map[string]*pb.StringList{}
 	}
+	rate := fmt.Sprintf("items per hour %.3g", b.Items)
+	if c.pages() {
+		rate = fmt.Sprintf("changes per hour %.3g, fresh with probability %.2g", b.Changes, b.Fresh)
+	}
 	info.Metadata[metaWhy] = &pb.StringList{Values: []string{
-		fmt.Sprintf("items per hour %.3g", b.Items), "objective " + c.opt.Objective.String(),
+		rate, "objective " + c.opt.Objective.String(),
 		fmt.Sprintf("price %.3g", b.Price), "due " + b.Due.UTC().Format(time.RFC3339),
 	}}
 	if mistake != "" {
@@ -419,38 +556,72 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 	}
 }
 
+// looked is of how many URLs a summary looks at what the learner thinks.
+const looked = 10_000
+
 // Summaries returns what the crawls show, with so many of the URLs that publish most.
 func (l *Learned) Summaries(most int) (all []Summary) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for crawl, c := range l.crawls {
-		s := c.sum
-		s.Crawl, s.Shadow, s.PerHour, s.Sources = crawl, c.opt.Shadow, c.opt.PerHour, c.crawler.Len()
-		if s.Items > 0 {
-			s.ClientDelay = (c.client / time.Duration(s.Items)).Round(time.Second)
-		}
-		if s.Found > 0 {
-			s.Delay = (c.learner / time.Duration(s.Found)).Round(time.Second)
-		}
-		for name := range c.sources {
-			b, err := c.crawler.Belief(name)
-			if err != nil {
-				continue
-			}
-			s.Price = b.Price // the same of all
-			if most == 0 {
-				break
-			}
-			s.Beliefs = append(s.Beliefs, Belief{idOf(crawl, name).URL, b})
-		}
-		if most > 0 {
-			slices.SortFunc(s.Beliefs, func(a, b Belief) int {
-				return cmp.Or(cmp.Compare(b.Items, a.Items), cmp.Compare(a.URL, b.URL))
-			})
-			s.Beliefs = s.Beliefs[:min(most, len(s.Beliefs))]
-		}
-		all = append(all, s)
+		all = append(all, c.summary(crawl, l.read.Time, most))
 	}
 	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.Crawl, b.Crawl) })
 	return all
+}
+
+func (c *learnedCrawl) summary(crawl string, now time.Time, most int) Summary {
+	s := c.sum
+	s.Crawl, s.Shadow, s.PerHour, s.Sources = crawl, c.opt.Shadow, c.opt.PerHour, c.crawler.Len()
+	s.Objective = c.opt.Objective
+	if s.Items > 0 {
+		s.ClientDelay = (c.client / time.Duration(s.Items)).Round(time.Second)
+	}
+	if s.Found > 0 {
+		s.Delay = (c.learner / time.Duration(s.Found)).Round(time.Second)
+	}
+	if took := now.Sub(c.began); s.Fetched > s.Sources && took > 0 {
+		s.Interval = time.Duration(float64(took) * float64(s.Sources) / float64(s.Fetched)).Round(time.Second)
+	}
+	var n, expected, seen float64
+	for name := range c.sources {
+		b, err := c.crawler.Belief(name)
+		if err != nil {
+			continue
+		}
+		s.Price = b.Price // the same of all
+		if most > 0 {
+			s.Beliefs = append(s.Beliefs, Belief{idOf(crawl, name).URL, b})
+		}
+		if n++; n <= looked {
+			z := b.Changes * s.Interval.Hours() // in a fixed interval
+			s.Fresh += b.Fresh
+			s.FixedFresh += freshAt(z)
+			expected, seen = expected+z, seen-math.Expm1(-z)
+		} else if most == 0 {
+			break
+		}
+	}
+	if n = min(n, looked); n > 0 {
+		s.Fresh, s.FixedFresh = s.Fresh/n, s.FixedFresh/n
+	}
+	if expected > 0 {
+		s.FixedMissed = 1 - seen/expected
+	}
+	if most > 0 {
+		slices.SortFunc(s.Beliefs, func(a, b Belief) int {
+			return cmp.Or(cmp.Compare(b.Items+b.Changes, a.Items+a.Changes), cmp.Compare(a.URL, b.URL))
+		})
+		s.Beliefs = s.Beliefs[:min(most, len(s.Beliefs))]
+	}
+	return s
+}
+
+// freshAt returns the share of time for which a copy is fresh of a page that is fetched each time
+// when z changes are expected: (1 − e⁻ᶻ)/z.
+func freshAt(z float64) float64 {
+	if z < 1e-9 {
+		return 1
+	}
+	return -math.Expm1(-z) / z
 }

@@ -40,6 +40,13 @@ func inL(url string, date int64) *pb.URLItem {
 	return item
 }
 
+// done is a known URL of the learned crawl that is not to be fetched again.
+func done(url string) *pb.URLItem {
+	item := inL(url, 0)
+	item.GetKnown().Info.Metadata = map[string]*pb.StringList{metaDone: {}}
+	return item
+}
+
 // play has a client fetch what is due until an hour, from URLs of which i publishes
 // an item every gaps[i] hours, and returns how often it fetched each.
 func (s *service) play(gaps []float64, until int) []int {
@@ -99,10 +106,15 @@ func TestLearned(t *testing.T) {
 	if n := s.play(gaps, 220); n[0] == 0 {
 		t.Fatal("not fetched after the client's date")
 	}
-	// Without what was found, the date is the client's, and 0 completes.
+	// Without what was found, a date of 0 completes nothing: only ephemera.done does.
 	s.put(inL("http://h1/", 0))
+	s.want(s.stats("h1", "L"), "size 1 process 0 queues 1 completed 0 active 1 crawl L")
+	if n := s.play(gaps, 240); n[1] == 0 {
+		t.Fatal("not fetched after a fetch that failed, whose date is 0")
+	}
+	s.put(done("http://h1/"))
 	s.want(s.stats("h1", "L"), "size 0 process 0 queues 1 completed 1 active 0 crawl L")
-	s.play(gaps, 260)
+	s.play(gaps, 280)
 	if n := s.server.opt.Learned.Summaries(0)[0].Sources; n != 2 {
 		t.Fatalf("%d sources; the completed one should be forgotten", n)
 	}
@@ -263,7 +275,7 @@ func TestKilled(t *testing.T) {
 	}
 
 	// A later put completes a URL, or deletes it: it stays so.
-	s.put(inL("http://h0/", 0))
+	s.put(done("http://h0/"))
 	s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{Key: "h1", CrawlID: "L"})
 	s.crash(opt)
 	if n := s.server.opt.Learned.Summaries(0)[0].Sources; n != 1 {

@@ -156,6 +156,23 @@ func (g totals) Collect(ch chan<- prometheus.Metric) {
 		tell(l.Crawl, "learned_fetches_total", float64(l.Fetched),
 			"Fetches of learned URLs since the start of which the client put what they found.")
 		tell(l.Crawl, "learned_empty_total", float64(l.Empty), "Those of them that found nothing new.")
+		interval := l.Interval.Seconds()
+		tell(l.Crawl, "learned_fixed_interval_seconds", interval,
+			"Interval at which all learned URLs would be fetched with as many fetches as since the start.")
+		if l.Pages() {
+			tell(l.Crawl, "learned_fresh", l.Fresh, "Share of the copies that are as the page is, by the learner.")
+			tell(l.Crawl, "learned_fixed_fresh", l.FixedFresh, "That share at the fixed interval, by the learner.")
+			tell(l.Crawl, "learned_changes_total", float64(l.Changes), "Changes that fetches saw since the start.")
+			tell(l.Crawl, "learned_missed_total", l.Missed,
+				"Changes between two fetches since the start that were seen as one, by the learner.")
+			tell(l.Crawl, "learned_fixed_missed", l.FixedMissed,
+				"Share of the changes that the fixed interval would miss, by the learner.")
+			tell(l.Crawl, "learned_pings_total", float64(l.Pings), "Pings since the start that were news.")
+		} else {
+			tell(l.Crawl, "learned_items_total", float64(l.Items), "Items found since the start that are no older.")
+			tell(l.Crawl, "learned_delay_seconds", l.ClientDelay.Seconds(), "Their mean time until they were found.")
+			tell(l.Crawl, "learned_fixed_delay_seconds", l.FixedDelay().Seconds(), "That time at the fixed interval.")
+		}
 	}
 }
 

@@ -3,7 +3,8 @@
 //
 //  1. server.go has the calls; those that write answer when it is on disk.
 //  2. key.go derives the key of a URL that has none.
-//  3. learned.go sets when known URLs are fetched again; kept.go keeps what was learned.
+//  3. learned.go sets when known URLs are fetched again, by what clients say of fetches (said.go);
+//     kept.go keeps what was learned.
 //  4. page.go shows what goes on, to people and to Prometheus.
 //  5. move.go writes and reads dumps; backup.go copies the state while it runs.
 package frontier
@@ -12,10 +13,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -261,7 +264,8 @@ func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatc
 	})
 }
 
-// discovered schedules a URL for now unless it is known.
+// discovered schedules a URL for now unless it is known. Of a learned one it may say that it has
+// changed.
 func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Commit) {
 	s.metrics.discovered.WithLabelValues("true").Inc()
 	id, ok := identify(info)
@@ -269,18 +273,58 @@ func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Comm
 		return s.put(pb.AckMessage_SKIPPED, nil, nil)
 	}
 	now := s.ms() / 1000 * 1000
-	added, commit, err := s.store.Discover(id, now, now, metadata(info, now, nil))
-	if !added {
-		if err == nil {
-			s.metrics.ignored.Inc()
-		}
-		return s.put(pb.AckMessage_SKIPPED, commit, err)
+	ping, pinged := info.GetMetadata()[metaPing]
+	waited, mistake := priority(info)
+	s.mistake(inPut(id, mistake))
+	delete(info.GetMetadata(), metaPing)
+	due := max(1000, now-waited)
+	added, commit, err := s.store.Discover(id, due, now, metadata(info, due, nil))
+	if added || err != nil {
+		return s.put(pb.AckMessage_OK, commit, err)
 	}
-	return s.put(pb.AckMessage_OK, commit, err)
+	if pinged {
+		var news bool
+		news, commit, mistake, err = s.opt.Learned.ping(s.ms(), id, ping.GetValues())
+		if s.mistake(mistake); news {
+			return s.put(pb.AckMessage_OK, commit, err)
+		}
+	}
+	s.metrics.ignored.Inc()
+	return s.put(pb.AckMessage_SKIPPED, commit, err)
+}
+
+// mistake tells of one in what a client says, if it is one.
+func (s *Server) mistake(mistake error) {
+	if mistake != nil {
+		s.metrics.mistakes.Inc()
+		s.opt.Log.Warn("put", "error", mistake)
+		s.failed.add(s.opt.Now(), mistake)
+	}
+}
+
+// metaPriority is for how many seconds more a discovered URL counts as waiting.
+const metaPriority = "ephemera.priority"
+
+// priority takes out of the metadata of a discovered URL how much longer than it is true it
+// waits, in ms.
+func priority(info *pb.URLInfo) (int64, error) {
+	values := info.GetMetadata()[metaPriority].GetValues()
+	delete(info.GetMetadata(), metaPriority)
+	if len(values) == 0 {
+		return 0, nil
+	}
+	waited, err := strconv.ParseFloat(values[0], 64)
+	if err != nil || !(waited >= 0 && waited <= math.MaxUint32) {
+		return 0, fmt.Errorf("%s is %q; allowed are seconds, 0 to %d", metaPriority, values[0], int64(math.MaxUint32))
+	}
+	return int64(waited * 1000), nil
 }
 
 // known schedules a URL anew, or completes it.
 func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Commit) {
+	if _, pinged := item.GetInfo().GetMetadata()[metaPing]; pinged {
+		return s.discovered(item.GetInfo()) // nobody has fetched it
+	}
 	s.metrics.discovered.WithLabelValues("false").Inc()
 	id, ok := identify(item.GetInfo())
 	if !ok {
@@ -290,11 +334,7 @@ func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Comm
 	if due == schedule.Completed && err == nil {
 		s.metrics.completed.Inc()
 	}
-	if mistake != nil {
-		s.metrics.mistakes.Inc()
-		s.opt.Log.Warn("put", "error", mistake)
-		s.failed.add(s.opt.Now(), mistake)
-	}
+	s.mistake(mistake)
 	return s.put(pb.AckMessage_OK, commit, err)
 }
 
@@ -347,7 +387,8 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 			if err != nil {
 				return s.failure(err)
 			}
-			s.metrics.behind.Observe(float64(now-records[i].Due) / 1000)
+			// A discovered URL may be due before it was known: it has priority.
+			s.metrics.behind.Observe(float64(now-max(records[i].Due, records[i].Created)) / 1000)
 			if err := stream.Send(info); err != nil {
 				return err
 			}
