@@ -66,7 +66,7 @@ type settings struct {
 	cert, key          string
 	exportTo, importOf string
 	from               string
-	backups            string
+	backups, check     string
 	sync               time.Duration
 	log                cli.LogFormat
 	learn              map[string]frontier.LearnOptions
@@ -89,6 +89,7 @@ put is on disk when it is acknowledged.
 	f.Func("sync", "`when` what was put is synced to disk: every (before it is acknowledged; the default), "+
 		"a time such as 100ms (so much later at most), or off (when the system does)",
 		func(v string) (err error) { s.sync, err = syncFlag(v); return err })
+	f.StringVar(&s.check, "check", "", "ask a service at its -http `address` whether it is healthy, and end")
 	f.Service(&s.log)
 	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; "+
 		"with ,interest:4h, ,delay:2 or ,deadline:24h behind it for another aim than ,delay, the mean time until "+
@@ -188,6 +189,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if set.from != "" {
 		return set.exportFrom(ctx, stdout)
+	}
+	if set.check != "" {
+		return healthy(ctx, set.check)
 	}
 	levels := map[string]*slog.LevelVar{"frontier": new(slog.LevelVar), "store": new(slog.LevelVar)}
 	logger := func(name string) *slog.Logger {
@@ -303,6 +307,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	})
 	log.Info("serving", "listen", listen.Addr(), "dir", set.dir)
 	return group.Wait()
+}
+
+// healthy asks a service whether it serves.
+func healthy(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/health", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("-check %s: %s", address, answer.Status)
+	}
+	return nil
 }
 
 // move exports or imports.

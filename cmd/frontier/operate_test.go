@@ -68,6 +68,19 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// TestCheck: -check asks whether a service serves.
+func TestCheck(t *testing.T) {
+	s := launch(t, t.TempDir())
+	if _, _, err := clitest.Call(t, run, "-check", s.page); err != nil {
+		t.Errorf("of a service that serves it says %v", err)
+	}
+	s.Process.Kill()
+	s.Wait()
+	if _, _, err := clitest.Call(t, run, "-check", s.page); err == nil {
+		t.Error("of one that was killed it says nothing")
+	}
+}
+
 // TestLogJSON: with -log json each line of the log is JSON.
 func TestLogJSON(t *testing.T) {
 	c := clitest.Process(t, "-listen", freeAddress(), "-http", freeAddress(), "-dir", t.TempDir(), "-log", "json")
