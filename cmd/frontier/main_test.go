@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -47,11 +48,16 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// freeAddress returns an address that nobody listens at.
+// freeAddress returns an address that nobody listens at. Its port is none of those that the
+// system gives to connections, which others make all the time.
 func freeAddress() string {
-	l := must(net.Listen("tcp", "127.0.0.1:0"))
-	defer l.Close()
-	return l.Addr().String()
+	for {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+	}
 }
 
 func dial(
