@@ -29,6 +29,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"ephemera/live/clock"
+	"ephemera/live/schedule"
+	"ephemera/live/store"
 )
 
 var (
@@ -60,6 +62,7 @@ var kinds = []string{
 
 // site is what the referee knows of the address of a feed, of a robots.txt, or of a host.
 type site struct {
+	feed     string // its address on the list; empty for hosts and robots.txt
 	requests int
 	rules
 	before rules // the last request
@@ -100,6 +103,7 @@ type referee struct {
 	perHour float64
 
 	mu       sync.Mutex
+	begin    time.Time // of the life that lasts
 	sites    map[string]*site
 	wrong    map[string][]string // breaches by rule
 	recent   []time.Time         // feed requests, as many as are allowed in an hour
@@ -156,12 +160,17 @@ func address(k int) string {
 
 // crashed notes that the answers may be lost that were not on disk at a time: those of the
 // requests that were under way. The crawler may hold to them, or to what was before, and
-// then leaves those feeds alone for an hour.
-func (r *referee) crashed(onDisk time.Time) {
+// then leaves those feeds alone for an hour, also where it did not come to send a request.
+// The next life begins at a time.
+func (r *referee) crashed(onDisk, begin time.Time, held map[string]bool) {
 	r.CloseClientConnections()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.begin = begin
 	for key, s := range r.sites {
+		if held[s.feed] && !s.must.IsZero() {
+			s.must = later(s.must, begin.Add(time.Hour))
+		}
 		if s.last.After(onDisk) {
 			s.unsure = true
 			r.unsure++
@@ -207,11 +216,11 @@ func (r *referee) delay(by time.Duration) {
 	}
 }
 
-// silent notes that a site was not asked for in too long, if it was not. Requests that are
-// under way at a kill are made again after an hour, and an epoch may be late.
+// silent notes that a site was not asked for in too long, if it was not. What is due waits for
+// its turn, and an epoch may be late.
 func (r *referee) silent(key string, s *site, now time.Time) {
 	late := now.Sub(s.must)
-	r.breach(!s.must.IsZero() && late > 2*time.Hour, "silence",
+	r.breach(!s.must.IsZero() && late > time.Hour, "silence",
 		"%s: %v later than %v after the last request", key, late, s.must.Sub(s.last))
 }
 
@@ -222,6 +231,10 @@ func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	k, err := strconv.Atoi(part[1])
 	answer := func() {}
 	r.mu.Lock()
+	if now.Before(r.begin) { // a busy machine hands it over when who sent it is dead
+		r.mu.Unlock()
+		return
+	}
 	r.requests++
 	private := q.Header.Get("Cookie") + q.Header.Get("Referer") + q.URL.RawQuery
 	r.breach(private != "", "cookie, referer or query", "%s %v", q.URL, q.Header)
@@ -263,7 +276,7 @@ func (r *referee) feed(
 	}
 	tag := q.Header.Get("If-None-Match") + q.Header.Get("If-Modified-Since")
 	s := r.visit(fmt.Sprintf("feed %d (%s) %s", k, kind, path), now, tag, shortest, "shortest interval")
-	s.why = "before max-age, Retry-After, ttl or backoff"
+	s.feed, s.why = address(k), "before max-age, Retry-After, ttl or backoff"
 
 	head := w.Header()
 	status := func(code int) func() { return func() { w.WriteHeader(code) } }
@@ -718,6 +731,19 @@ func (l *life) set(steps []time.Duration, life, lives int) (untold time.Duration
 	return untold
 }
 
+// held returns the feeds that were being asked for at a kill.
+func (l life) held() map[string]bool {
+	s := must(store.Open(l.Dir, nil))
+	defer s.Close()
+	feeds := map[string]bool{}
+	s.View(l.End.Add(l.Ahead).UnixMilli(), func(s *schedule.Schedule) {
+		for t := range s.Held {
+			feeds[t.URL.Name] = true
+		}
+	})
+	return feeds
+}
+
 // play has a crawler of n feeds killed again and again for some days, and its clock set.
 func play(t *testing.T, r *referee, fault string, n, days int, every time.Duration, steps ...time.Duration) {
 	urls := []string{"none.xml", "feed:", "gopher://a.test/feed"}
@@ -754,7 +780,7 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 		lives++
 		times := strings.Fields(string(out))
 		ms, _ := strconv.ParseInt(times[len(times)-1], 10, 64)
-		r.crashed(time.UnixMilli(ms))
+		r.crashed(time.UnixMilli(ms), l.End, l.held())
 	}
 	allowed := r.perHour * l.End.Sub(begin).Hours()
 	t.Logf("%v: %d requests, %d of them for feeds, of %.0f; "+
