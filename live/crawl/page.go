@@ -27,6 +27,7 @@ var texts embed.FS
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
 	"minutes": span,
+	"list":    func(values ...any) []any { return values },
 	"build":   build.Read,
 	"weekday": func(fromMonday int) string { return time.Weekday((fromMonday + 1) % 7).String()[:3] },
 }).ParseFS(texts, "*"))
@@ -168,9 +169,12 @@ func (c *Crawler) Row(r *record) feedRow {
 		row.Reason = "it moved to where another feed of the list is, and is asked for as " + r.same.Name()
 		return row
 	}
-	row.PerDay = b.Items * 24
 	row.Due, row.Reason = c.free(r, c.latest)
 	epoch, _ := c.opt.epoch()
+	// The learner takes up a first look at the end of its epoch.
+	if !b.Last.IsZero() && (len(r.Looks) > 1 || c.latest.Sub(r.Last) > epoch) {
+		row.PerDay = b.Items * 24
+	}
 	switch {
 	case r.Last.IsZero() && r.Failures == 0:
 		row.Due, row.Reason = b.Due, "it was not looked at yet"
@@ -276,8 +280,13 @@ func (v *view) Away() string {
 }
 
 // Latest returns the items that were found last, but for those of first looks at feeds.
-func (v *view) Latest() ([]*item, error) {
-	items, _, err := v.find(nil, shownItems, func(d *drop) bool { return !d.first })
+func (v *view) Latest() ([]*item, error) { return v.latest(false) }
+
+// Earliest returns those of first looks.
+func (v *view) Earliest() ([]*item, error) { return v.latest(true) }
+
+func (v *view) latest(first bool) ([]*item, error) {
+	items, _, err := v.find(nil, shownItems, func(d *drop) bool { return d.first == first })
 	return items, err
 }
 

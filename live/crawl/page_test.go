@@ -3,6 +3,7 @@ package crawl
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -113,5 +114,76 @@ func TestHealth(t *testing.T) {
 	}
 	if page := s.get("/?feed=" + address(28)).Body.String(); !strings.Contains(page, ": its publisher asks to wait.") {
 		t.Error("a feed's page does not say why its next look is then")
+	}
+}
+
+// TestZone: times are those of the zone that somebody names, and names once.
+func TestZone(t *testing.T) {
+	s := simulate(t, newReferee(t, 30).Server, address(0)).pass(30 * time.Hour)
+	h := s.Handler()
+	get := func(path string, with *http.Cookie) (page string, given []*http.Cookie) {
+		w, q := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
+		if with != nil {
+			q.AddCookie(with)
+		}
+		h.ServeHTTP(w, q)
+		return w.Body.String(), w.Result().Cookies()
+	}
+	named, given := get("/?zone=Asia/Tokyo", nil)
+	if len(given) != 1 {
+		t.Fatal(given)
+	}
+	later, _ := get("/", given[0])
+	one, _ := get("/?feed="+address(0), given[0])
+	wrong, none := get("/?zone=Nowhere", given[0])
+	for _, tt := range []struct{ name, page, want string }{
+		{"a wrong one", wrong, "No zone is called so"},
+		{"after a wrong one", wrong, "3 Mar 2026 15:01 JST"},
+		{"as it is named", named, "3 Mar 2026 15:01 JST"},
+		{"later", later, "3 Mar 2026 15:01 JST"},
+		{"of a feed", one, "18 h JST"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if !strings.Contains(tt.page, tt.want) {
+				t.Errorf("the page does not say %q", tt.want)
+			}
+		})
+	}
+	if len(none) > 0 {
+		t.Errorf("a wrong zone is kept: %v", none)
+	}
+	// What was published at 20:00 UTC on a Monday is of 5:00 on a Tuesday.
+	r := &record{}
+	r.count(time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC))
+	v := s.view("")
+	if v.Where, _ = time.LoadLocation("Asia/Tokyo"); v.Week(r)[1][5] != 1 {
+		t.Error(v.Week(r))
+	}
+}
+
+// TestLastLooks: a feed's page has its last looks, however many others were looked at since, and they
+// go with the clock.
+func TestLastLooks(t *testing.T) {
+	s := simulate(t, newReferee(t, 30).Server, address(0), address(8)).pass(30 * time.Hour)
+	r := s.feeds[address(0)]
+	if len(r.Looks) != shownLooks || !r.Looks[0].At.Equal(r.Last) {
+		t.Fatalf("%+v, looked at last at %v", r.Looks, r.Last)
+	}
+	for i, l := range r.Looks[1:] {
+		if !l.At.Before(r.Looks[i].At) {
+			t.Errorf("%+v", r.Looks)
+		}
+	}
+	page := s.get("/?feed=" + address(0)).Body.String()
+	if !strings.Contains(page, "nothing new") || !strings.Contains(page, "2 new items") {
+		t.Error("the page does not say what looks found")
+	}
+	if page := s.get("/?feed=" + address(8)).Body.String(); !strings.Contains(page, "<td>failed</td>") {
+		t.Error("the page does not say which looks failed")
+	}
+	before := r.Looks[3].At
+	r.set(shift{by: time.Hour}, s.now)
+	if !r.Looks[3].At.Equal(before.Add(time.Hour)) {
+		t.Errorf("%v, and with the clock %v", before, r.Looks[3].At)
 	}
 }
