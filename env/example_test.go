@@ -46,13 +46,14 @@ func ExampleNamed() {
 	}
 	_, err := env.Named("pareto:9", 2)
 	about, _, _ := strings.Cut(err.Error(), "; allowed laws") // are those of the table
-	fmt.Println(strings.NewReplacer("; ", ";\n", "wide, ", "wide,\n").Replace(about))
+	fmt.Println(strings.NewReplacer("; ", ";\n", "wide, ", "wide,\n", "pages, ", "pages,\n").Replace(about))
 	// Output:
 	// paper 4 2
 	// lognormal/50/7 50 2
 	// mixed/20/1 20 2
 	// unknown instance "pareto:9";
-	// allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, quiet, wide,
+	// allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, pages,
+	// pages-correlated, pages-pinged, quiet, wide,
 	// either with :LAW at its end, and the path of a .toml file
 }
 

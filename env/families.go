@@ -25,6 +25,8 @@ const (
 	drawWindowed
 	drawShuffle
 	drawDrift
+	drawRecall
+	drawNoise
 )
 
 // Lognormal returns n random sources without windows whose crawls cost 1:
@@ -138,11 +140,39 @@ func Drift(n int, budget float64, seed uint64) Instance {
 	return in
 }
 
+// medianChange is after how many epochs a page changes, in the median.
+const medianChange = 20
+
+// pages returns n random pages whose crawls cost 1, for world pages:
+//
+//	change      Δ = e^Z/20, once in 20 epochs in the median
+//	importance  μ = e^Z′   with Z, Z′ standard normal and the correlation ρ
+//
+// where ρ is 0, and in the family pages-correlated .8: what is important changes often. The
+// pages of pages-pinged are those of pages, and send pings:
+//
+//	recall  r uniform on [.3, .9]
+//	false   f = Δ·V, V uniform on [.1, 1]
+func pages(name string, rho float64, pinged bool) func(n int, budget float64, seed uint64) Instance {
+	return func(n int, budget float64, seed uint64) Instance {
+		in := family(name, n, budget, seed, func(draw drawer) Source {
+			z, other := rand.New(draw(drawDecay)).NormFloat64(), rand.New(draw(drawInterest)).NormFloat64()
+			s := NewPage("", math.Exp(z)/medianChange, math.Exp(rho*z+math.Sqrt(1-rho*rho)*other))
+			if pinged {
+				s.Recall = uniform(draw(drawRecall), .3, .9)
+				s.False = s.Decay * uniform(draw(drawNoise), .1, 1)
+			}
+			return s
+		})
+		return in.Pages()
+	}
+}
+
 // drawer returns the stream of one parameter.
 type drawer func(parameter uint64) *stream.Rand
 
 func drawers(seed uint64) drawer {
-	streams := [drawWindowed + 1]*stream.Rand{}
+	streams := [drawNoise + 1]*stream.Rand{}
 	for p := range streams {
 		streams[p] = stream.New(seed, stream.Family, uint64(p))
 	}
@@ -219,6 +249,10 @@ var families = map[string]func(n int, budget float64, seed uint64) Instance{
 	"mixed":     Mixed,
 	"quiet":     Quiet,
 	"drift":     Drift,
+
+	"pages":            pages("pages", 0, false),
+	"pages-correlated": pages("pages-correlated", .8, false),
+	"pages-pinged":     pages("pages-pinged", 0, true),
 }
 
 // RegisterFamily adds a family of random instances of one's own to what Named

@@ -174,13 +174,17 @@ func (in Instance) Terms() Terms {
 	t := Terms{Names: make([]string, n), Costs: make([]float64, n), Budget: in.Budget, Objective: in.Objective}
 	for i, s := range in.Sources {
 		t.Names[i], t.Costs[i] = s.Name, s.Cost
+		if in.Objective.Law == LawFreshness {
+			t.Importance = append(t.Importance, s.HarvestRate(0))
+		}
 	}
 	return t
 }
 
 const (
-	sourceKeys = "name, rate, decay, interest, window, cost, law, shape and batch"
-	fileKeys   = "id, budget, [[source]] with " + sourceKeys +
+	sourceKeys = "name, rate, decay, interest, window, cost, law, shape and batch, " +
+		"or of a page name, change, importance, cost, recall and false"
+	fileKeys = "id, budget, [[source]] with " + sourceKeys +
 		", and [[change]] with at, shuffle and [[change.source]]; " +
 		"id, name and law are strings, shuffle is true or false, the others are numbers"
 )
@@ -201,7 +205,7 @@ func Load(path string) (Instance, error) {
 // Unmarshal is Load for the contents of a file; path is what errors call it.
 func Unmarshal(path string, data []byte) (in Instance, err error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if err := DecodeTOML(path, data, &in, fileKeys); err != nil {
+	if in, err = decodeFile(path, data); err != nil {
 		return Instance{}, err
 	}
 	var has struct { // what the file has, which tells what is absent from what is 0
@@ -221,12 +225,8 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 	seen := make(map[string]int, len(in.Sources))
 	for i, given := range has.Source {
 		s := &in.Sources[i]
-		for _, key := range []string{"name", "rate", "decay", "interest"} {
-			if given[key] == nil {
-				return Instance{}, fmt.Errorf(
-					"%s: source %d lacks the key %s; needed are name, rate, decay and interest",
-					path, i+1, key)
-			}
+		if err := complete(given); err != nil {
+			return Instance{}, fmt.Errorf("%s: source %d %w", path, i+1, err)
 		}
 		if j, ok := seen[s.Name]; ok {
 			return Instance{}, fmt.Errorf("%s: sources %d and %d have the same name, %.60q; each name is allowed once",
@@ -249,11 +249,7 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 			if i, ok := seen[s.Name]; ok {
 				c.Sources[j] = before[i]
 			}
-			text, err := toml.Marshal(has.Change[k].Source[j])
-			if err == nil {
-				err = toml.Unmarshal(text, &c.Sources[j])
-			}
-			if err != nil {
+			if err := overlay(&c.Sources[j], has.Change[k].Source[j]); err != nil {
 				return Instance{}, fmt.Errorf("%s: %w", path, err)
 			}
 		}
@@ -261,6 +257,9 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 	}
 	if err := in.Validate(); err != nil {
 		return Instance{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if !slices.ContainsFunc(has.Source, func(given map[string]any) bool { return given["change"] == nil }) {
+		in = in.Pages()
 	}
 	return in, nil
 }

@@ -18,6 +18,11 @@ type Source struct {
 	Law   Law     `toml:"law,omitempty"`   // how an item's interest depends on its age; empty means exponential
 	Shape float64 `toml:"shape,omitempty"` // k, of a law that has one; 0 means the law's usual
 	Batch int     `toml:"batch,omitempty"` // items that arrive together; 0 means 1
+
+	// Of a page: the share of its changes that send a ping, and pings per epoch that no change
+	// made; both 0 for a page without pings.
+	Recall float64 `toml:"recall,omitempty"`
+	False  float64 `toml:"false,omitempty"`
 }
 
 // NewSource returns a source without a window whose crawls cost 1.
@@ -130,7 +135,22 @@ func (s Source) Validate() error {
 	if err := s.validShape(); err != nil {
 		return err
 	}
+	if s.Law == LawFreshness && s.Rate == 1 { // a page, of which a file has other words
+		switch {
+		case !(s.Decay > 0) || math.IsInf(s.Decay, 0):
+			return fmt.Errorf("change is %v; allowed is a finite rate per epoch above 0", s.Decay)
+		case !(s.Interest >= 0) || math.IsInf(s.Interest, 0):
+			return fmt.Errorf("importance is %v; allowed is a finite number, 0 or more", s.Interest)
+		}
+	}
 	switch {
+	case s.Law != LawFreshness && (s.Recall != 0 || s.False != 0):
+		return fmt.Errorf("recall is %v and false %v; they belong to pages, with change and importance",
+			s.Recall, s.False)
+	case !(s.Recall >= 0 && s.Recall <= 1):
+		return fmt.Errorf("recall is %v; allowed is a share of the changes, 0 to 1", s.Recall)
+	case !(s.False >= 0) || math.IsInf(s.False, 0):
+		return fmt.Errorf("false is %v; allowed is a finite number of pings per epoch, 0 or more", s.False)
 	case !(s.Rate >= 0) || math.IsInf(s.Rate, 0):
 		return fmt.Errorf("rate is %v; allowed is a finite number of items per epoch, 0 or more", s.Rate)
 	case !(s.Decay > 0) || math.IsInf(s.Decay, 0):

@@ -98,8 +98,11 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		return "it needs to see the true state, with knowledge observed"
 	case !fits:
 		return "it needs to see the items that crawls bring back, with knowledge online"
-	case e.FirstLevel() == env.LevelOnline && e.Track(level) != TrackAge && slices.ContainsFunc(sources, changing):
-		return "it needs to see whether a page has changed, and crawls here bring interest"
+	case e.FirstLevel() == env.LevelOnline && !e.ofPages(level) && s.Bits:
+		return "it needs more than one bit of a crawl, whether a page has changed"
+	case e.FirstLevel() == env.LevelOnline && e.Track(level) != TrackAge && !s.Bits &&
+		slices.ContainsFunc(sources, changing):
+		return "it needs to see whether a page has changed, which world pages shows, and crawls here bring interest"
 	case e.harvests(level) && slices.ContainsFunc(sources, unseen):
 		return "it learns what a crawl is worth from what it brings, " +
 			"which no crawl shows under the objectives delay and freshness"
@@ -121,6 +124,13 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		return "it packs crawls of unequal cost, and here all cost the same"
 	}
 	return ""
+}
+
+// ofPages reports whether what it needs to see of a crawl is whether a page has changed, or
+// less.
+func (e *Entry) ofPages(level env.Level) bool {
+	track := e.Track(level)
+	return e.FromItems || track == TrackBit || track == TrackAge
 }
 
 // harvests reports whether it learns from what crawls bring what they are worth.

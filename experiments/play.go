@@ -120,6 +120,9 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 	if s.Late > 0 {
 		run.agent = run.agent.Late(s.Late, s.Instance)
 	}
+	if s.Bits {
+		run.agent = run.agent.OfPages()
+	}
 	if keeper, ok := world.(env.ItemKeeper); ok && !run.agent.ReadsItems() {
 		keeper.DropItems()
 	}

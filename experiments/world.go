@@ -59,6 +59,13 @@ var worlds = map[string]func(w World, in env.Instance, level env.Level) (Scene, 
 		}
 		return PoissonScene(in, marks), nil
 	},
+	"pages": func(_ World, in env.Instance, level env.Level) (Scene, error) {
+		if level == env.LevelObserved {
+			return Scene{}, wrong("knowledge is observed; allowed in world pages are model and online, " +
+				"as a page has no state but its age")
+		}
+		return PagesScene(in)
+	},
 }
 
 // RegisterWorld adds a kind of world of one's own, for -world and world.kind. It
@@ -155,6 +162,7 @@ type Scene struct {
 	Epochs   int  // how many the world has; 0 for any number
 	Seeded   bool // the seed changes what arrives
 	Mean     bool // the harvest curves of the instance are the mean rewards, at one price for all time
+	Bits     bool // sources are pages, of which a crawl shows one bit: whether it has changed
 	// Marks is the law of the items' initial interest; empty where the model has no
 	// single items.
 	Marks env.Marks
@@ -254,6 +262,23 @@ func PoissonScene(in env.Instance, marks env.Marks) Scene {
 			return open(seed, level, overrun, nil)
 		},
 	}
+}
+
+// PagesScene is the world of pages. What a crawl brings is shown to nobody but whoever adds it
+// up: it shows whether the page has changed.
+func PagesScene(in env.Instance) (Scene, error) {
+	open := func(seed uint64, level env.Level, overrun bool) (env.World, error) {
+		return env.NewPages(in, seed, env.PagesOptions{Overrun: overrun, NoMean: level == env.LevelOnline})
+	}
+	if _, err := open(1, env.LevelOnline, false); err != nil {
+		return Scene{}, &SettingError{err}
+	}
+	// Whoever sees pings can do better than the harvest curves say.
+	pinged := slices.ContainsFunc(in.Sources, func(s env.Source) bool { return s.Recall > 0 })
+	return Scene{
+		Instance: in.Pages(), Seeded: true, Mean: len(in.Changes) == 0 && !pinged, Bits: true, Open: open,
+		With: func(in env.Instance) Scene { s, _ := PagesScene(in); return s },
+	}, nil
 }
 
 // OpenAlone opens a world as Open does that shares nothing with others of its seed: it

@@ -161,3 +161,30 @@ def test_waits_for_a_date_that_is_far_ahead():
     crawler.add("far")
     crawler.update("far", 0, not_before=1e11)
     assert not any(crawler.select(60.0 * minute, 1) for minute in range(1, 5000))
+
+
+def test_the_loop_of_pages():
+    """The loop of docs/freshness.md: the fast page takes what the others leave, and rates of change are learned."""
+    page = Path(__file__).parents[2] / "docs" / "freshness.md"
+    if not page.exists():
+        pytest.skip("the package is tested without its repository")
+    (loop,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
+    every = {"front": 6 * 3600, "about": 480 * 3600, "clock": 60}
+
+    def fetch_page(name, now):
+        return f"{name} {now // every[name]}"
+
+    def in_sitemap(name, now):
+        return fetch_page(name, now) != fetch_page(name, now - 600)
+
+    names = {"ephemera": ephemera, "fetch_page": fetch_page, "in_sitemap": in_sitemap}
+    exec(loop, names)
+    crawls, front = names["crawls"], names["front"]
+    assert crawls["front"] > crawls["about"] and sum(crawls.values()) > 1000
+    assert front.changes == pytest.approx(1 / 6, rel=0.3) and 0 < front.fresh <= 1 and front.items == 0
+    with pytest.raises(ephemera.Error, match="it belongs to the objective freshness"):
+        ephemera.Crawler(0).add("a", importance=2)
+    with pytest.raises(ephemera.Error, match="the objective is delay; allowed is freshness"):
+        crawler = ephemera.Crawler(0)
+        crawler.add("a")
+        crawler.ping("a", 0)

@@ -57,7 +57,7 @@ func New(name, about, out string) *Comparison {
 	c := &Comparison{Flags: f, Run: experiments.NewRun(), Seeds: 1, settings: map[string]any{}}
 	for _, x := range []struct{ name, key, usage string }{
 		{"instance", "instance.name", "`name`: paper (Table I, the default), " +
-			"a family such as lognormal:N[:SEED], wide:N, mixed:N, quiet:N or drift:N, or the path of a .toml file"},
+			"a family such as lognormal:N[:SEED], wide:N, mixed:N, quiet:N, drift:N or pages:N, or the path of a .toml file"},
 		{"law", "instance.law", "`law` of interest by age of all sources: " +
 			env.LawsAllowed("or") + "; default their own"},
 		{"objective", "instance.objective", "`aim` in place of the sources' laws of interest: " +
@@ -66,8 +66,8 @@ func New(name, about, out string) *Comparison {
 			"are given its parameters in place of the true ones"},
 		{"budget", "instance.budget", "`units` that the crawls of one epoch may cost together; " +
 			"by default the instance's own (1 for paper, the families and recordings)"},
-		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics) or poisson (single items); " +
-			"default mean where knowledge is model, poisson otherwise"},
+		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics), poisson (single items) " +
+			"or pages (a crawl shows whether a page has changed); default mean where knowledge is model, poisson otherwise"},
 		{"marks", "world.marks", "`law` of the items' initial interest in world poisson: constant, " +
 			"per-item (exponential) or per-epoch (exponential, one draw per source and epoch)"},
 		{"trace", "world.trace", "`file` of a recording, which takes the place of an instance: " +

@@ -1,0 +1,96 @@
+package env
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// fileSource is a source as a file may have it: one of items, or a page.
+type fileSource struct {
+	Source
+	Change     *float64 `toml:"change"`     // Δ, changes per epoch
+	Importance *float64 `toml:"importance"` // μ, of an epoch in which the copy is fresh
+}
+
+// decodeFile reads an instance file without what follows from keys that are absent.
+func decodeFile(path string, data []byte) (in Instance, err error) {
+	var file struct {
+		ID      string       `toml:"id"`
+		Budget  float64      `toml:"budget"`
+		Sources []fileSource `toml:"source"`
+		Changes []struct {
+			At      int          `toml:"at"`
+			Shuffle bool         `toml:"shuffle"`
+			Sources []fileSource `toml:"source"`
+		} `toml:"change"`
+	}
+	if err := DecodeTOML(path, data, &file, fileKeys); err != nil {
+		return in, err
+	}
+	in.ID, in.Budget = file.ID, file.Budget
+	for _, s := range file.Sources {
+		in.Sources = append(in.Sources, s.source())
+	}
+	for _, c := range file.Changes {
+		change := Change{At: c.At, Shuffle: c.Shuffle}
+		for _, s := range c.Sources {
+			change.Sources = append(change.Sources, s.source())
+		}
+		in.Changes = append(in.Changes, change)
+	}
+	return in, nil
+}
+
+// source returns the source with what a page has in other words.
+func (f *fileSource) source() Source {
+	s := f.Source
+	if f.Change != nil {
+		s.Law, s.Rate, s.Decay = LawFreshness, 1, *f.Change
+	}
+	if f.Importance != nil {
+		s.Interest = *f.Importance
+	}
+	return s
+}
+
+// complete reports which key a source lacks that it needs, and which belong to one of another
+// kind.
+func complete(given map[string]any) error {
+	needed, list, other := []string{"name", "rate", "decay", "interest"}, "name, rate, decay and interest",
+		[]string{"importance"}
+	if given["change"] != nil {
+		needed, list = []string{"name", "change", "importance"}, "name, change and importance"
+		other = []string{"rate", "decay", "interest", "window", "law", "shape", "batch"}
+	}
+	for _, key := range needed {
+		if given[key] == nil {
+			return fmt.Errorf("lacks the key %s; needed are %s", key, list)
+		}
+	}
+	for _, key := range other {
+		if given[key] != nil {
+			return fmt.Errorf("has the key %s; a page has change and importance, "+
+				"and a source of items rate, decay and interest", key)
+		}
+	}
+	return nil
+}
+
+// overlay gives a source the values that a change has of it.
+func overlay(s *Source, given map[string]any) error {
+	text, err := toml.Marshal(given)
+	if err != nil {
+		return err
+	}
+	f := fileSource{Source: *s}
+	if err := toml.Unmarshal(text, &f); err != nil {
+		return err
+	}
+	if f.Change != nil && s.Law != LawFreshness {
+		return errors.New("a change has the key change of a source that is no page")
+	}
+	*s = f.source()
+	return nil
+}
