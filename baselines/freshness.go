@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -140,11 +141,11 @@ func NewGreedyNCIS(in env.Instance) env.Policy[env.Model] {
 	})
 }
 
-// crawlValue is V of a page, in a table over √ι.
+// crawlValue is V of a page, in a table over the cube root of ι.
 type crawlValue struct {
 	ping  float64 // β, epochs
 	far   float64 // ι at the end of the table
-	value [129]float64
+	value [257]float64
 }
 
 const (
@@ -161,7 +162,7 @@ func newCrawlValue(s env.Source) (v crawlValue) {
 	}
 	for k := range v.value {
 		x := float64(k) / float64(len(v.value)-1)
-		v.value[k] = v.exact(s, alpha, gamma, x*x*v.far)
+		v.value[k] = v.exact(s, alpha, gamma, x*x*x*v.far)
 	}
 	return v
 }
@@ -195,14 +196,14 @@ func (v *crawlValue) exact(s env.Source, alpha, gamma, iota float64) float64 {
 // at returns V(ι) by the table.
 func (v *crawlValue) at(iota float64) float64 {
 	last := len(v.value) - 1
-	x := math.Sqrt(iota/v.far) * float64(last)
+	x := math.Cbrt(iota/v.far) * float64(last)
 	if !(x < float64(last)) {
 		return v.value[last]
 	}
 	k := int(x)
 	// In ι the table is linear between its points.
-	a, b := float64(k)*float64(k), float64(k+1)*float64(k+1)
-	return v.value[k] + (x*x-a)/(b-a)*(v.value[k+1]-v.value[k])
+	a, b := math.Pow(float64(k), 3), math.Pow(float64(k+1), 3)
+	return v.value[k] + (x*x*x-a)/(b-a)*(v.value[k+1]-v.value[k])
 }
 
 // ChangeRates are the settings of rivals that estimate rates of change.
@@ -234,17 +235,19 @@ var changeRates = map[string]func(p *pageBits) float64{
 	"mle": (*pageBits).likely,
 }
 
+// ChangeEstimators returns a setting for each estimator.
+func ChangeEstimators() (all []ChangeRates) {
+	for _, name := range slices.Sorted(maps.Keys(changeRates)) {
+		all = append(all, ChangeRates{name})
+	}
+	return all
+}
+
 // Validate reports an estimator that is not one.
 func (c *ChangeRates) Validate() error {
 	if changeRates[c.Estimator] == nil {
-		return fmt.Errorf("estimator is %.40q; allowed are %s", c.Estimator, strings.Join(slices.Sorted(
-			func(yield func(string) bool) {
-				for name := range changeRates {
-					if !yield(name) {
-						return
-					}
-				}
-			}), ", "))
+		return fmt.Errorf("estimator is %.40q; allowed are %s", c.Estimator,
+			strings.Join(slices.Sorted(maps.Keys(changeRates)), ", "))
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type Entry struct {
 	Small             bool // exact and dear: for instances of a few sources without noise
 	NeedsBelief       bool // it is the reference with other parameters, and needs some
 	NeedsUnequalCosts bool // another policy does the same where all crawls cost the same
+	Pages             bool // for world pages
 
 	// Sees is what it looks at where that is less than its level shows; see Track.
 	Sees Track
@@ -98,6 +99,8 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 		return "it needs to see the true state, with knowledge observed"
 	case !fits:
 		return "it needs to see the items that crawls bring back, with knowledge online"
+	case e.Pages && !s.Bits:
+		return "it is for pages, in world pages"
 	case e.FirstLevel() == env.LevelOnline && !e.ofPages(level) && s.Bits:
 		return "it needs more than one bit of a crawl, whether a page has changed"
 	case e.FirstLevel() == env.LevelOnline && e.Track(level) != TrackAge && !s.Bits &&
@@ -245,6 +248,30 @@ func Register(e Entry) {
 	policies = append(policies, e)
 }
 
+// ofPages is an entry of a policy that estimates how often pages change.
+func ofPages[S any](
+	name, about string, defaults S, build func(t env.Terms, s S) (env.Policy[env.Online], error),
+) Entry {
+	return tuned(Entry{Name: name, About: about, Sees: TrackBit, Levels: onlyOnline, Pages: true}, defaults,
+		func(k Inputs, s *S) (env.Policy[env.Online], error) { return build(k.Terms, *s) })
+}
+
+// estimatedWhittle are the entries of Whittle's index with an estimator of rates of change
+// plugged in, one for each.
+func estimatedWhittle() (all []Entry) {
+	for _, c := range baselines.ChangeEstimators() {
+		all = append(all, Entry{
+			Name:   "whittle-" + c.Estimator,
+			About:  "Whittle index of pages at rates of change estimated as " + c.Estimator,
+			Levels: onlyOnline, Sees: TrackBit, Pages: true,
+			New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
+				return agent(baselines.NewEstimatedWhittle(k.Terms, c))
+			},
+		})
+	}
+	return all
+}
+
 var policies = slices.Concat([]Entry{
 	{Name: "whittle", About: "exact Whittle index, on the true state where it is seen, otherwise at the age",
 		Levels: modelOrState, New: byLevel(
@@ -306,9 +333,19 @@ var policies = slices.Concat([]Entry{
 	[]Entry{
 		{Name: "round-robin", About: "the source that has waited longest", Sees: TrackAge,
 			New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
+		{Name: "lambdacrawl", About: "pages at the rates of LambdaCrawl, evenly spaced", Pages: true,
+			New: model(baselines.NewLambdaCrawl)},
+		{Name: "greedy-ncis", About: "pages by the value of a crawl with noisy pings, GREEDY-NCIS", Pages: true,
+			New: model(baselines.NewGreedyNCIS)},
+		ofPages("lambdacrawl-learned", "rates of LambdaCrawl for estimated rates of change",
+			baselines.ChangeRates{Estimator: "mle"}, baselines.NewLearnedLambdaCrawl),
+		ofPages("explore-then-commit", "pages in turn for some rounds, then at the best rates for what was estimated",
+			baselines.ExploreThenCommit{ChangeRates: baselines.ChangeRates{Estimator: "mle"}, Rounds: 20},
+			baselines.NewExploreThenCommit),
 		{Name: "best-source", About: "always the sources with the greatest gain per epoch",
 			New: model(baselines.NewBestSource)},
-	})
+	},
+	estimatedWhittle())
 
 // SavedPrefix stands before the directory of -out in which train saved a learner,
 // in the name of the policy that is what it learned.

@@ -72,7 +72,7 @@ func TestTracks(t *testing.T) {
 			}
 		})
 	}
-	if tried[TrackHarvest] != 2 || tried[TrackBit] != 4 || tried[TrackAge] != 2 {
+	if tried[TrackHarvest] != 2 || tried[TrackBit] != 11 || tried[TrackAge] != 2 {
 		t.Errorf("the catalogue has %v policies by what they see (Sees); "+
 			"if one was added, count it in this test",
 			tried)

@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"math"
 	"slices"
 
 	"ephemera/env"
@@ -40,21 +39,6 @@ func (l *Learner) ahead(i int) float64 {
 		return 0
 	}
 	return min(l.pages.Page(i).Ahead, never)
-}
-
-// foretellPage is the index of a page at a real age, in epochs:
-//
-//	Cγ(a) = μ/Δ·(1 − e^(−Δa)(1 + a(1 − e^(−Δ))))
-//
-// By a series where it is the difference of numbers that are alike, up to Δa = .01.
-func foretellPage(s env.Source, age float64) float64 {
-	y, loss := s.Decay*age, -math.Expm1(-s.Decay)
-	if y < 1e-2 {
-		// With 1 − e^(−Δ) = Δ(1 − h): 1 − e^(−y)(1 + y(1 − h)) = (1 − e^(−y)(1 + y)) + yh·e^(−y)
-		h := s.Decay * (1./2 - s.Decay*(1./6-s.Decay/24))
-		return s.Interest / s.Decay * (y*y*(1./2-y*(1./3-y*(1./8-y/30))) + y*h*math.Exp(-y))
-	}
-	return s.Interest / s.Decay * (1 - math.Exp(-y)*(1+age*loss))
 }
 
 // open begins source i with nothing known of it.

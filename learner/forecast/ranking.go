@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -36,7 +37,7 @@ func (l *Learner) foretell(i int, s env.Source, o *env.Online) float64 {
 	case env.LawDeadline:
 		return l.foretellDeadline(i, s, o.Epoch, age)
 	case env.LawFreshness:
-		return foretellPage(s, age+l.ahead(i))
+		return index.Page(s.Decay, s.Interest, age+l.ahead(i))
 	}
 	return l.foretellInterest(i, s, o)
 }

@@ -57,7 +57,8 @@ func New(name, about, out string) *Comparison {
 	c := &Comparison{Flags: f, Run: experiments.NewRun(), Seeds: 1, settings: map[string]any{}}
 	for _, x := range []struct{ name, key, usage string }{
 		{"instance", "instance.name", "`name`: paper (Table I, the default), " +
-			"a family such as lognormal:N[:SEED], wide:N, mixed:N, quiet:N, drift:N or pages:N, or the path of a .toml file"},
+			"a family such as lognormal:N[:SEED], wide:N, mixed:N, quiet:N, drift:N or pages:N, " +
+			"or the path of a .toml file"},
 		{"law", "instance.law", "`law` of interest by age of all sources: " +
 			env.LawsAllowed("or") + "; default their own"},
 		{"objective", "instance.objective", "`aim` in place of the sources' laws of interest: " +
@@ -67,7 +68,8 @@ func New(name, about, out string) *Comparison {
 		{"budget", "instance.budget", "`units` that the crawls of one epoch may cost together; " +
 			"by default the instance's own (1 for paper, the families and recordings)"},
 		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics), poisson (single items) " +
-			"or pages (a crawl shows whether a page has changed); default mean where knowledge is model, poisson otherwise"},
+			"or pages (a crawl shows whether a page has changed); " +
+			"default mean where knowledge is model, poisson otherwise"},
 		{"marks", "world.marks", "`law` of the items' initial interest in world poisson: constant, " +
 			"per-item (exponential) or per-epoch (exponential, one draw per source and epoch)"},
 		{"trace", "world.trace", "`file` of a recording, which takes the place of an instance: " +
