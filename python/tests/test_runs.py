@@ -181,7 +181,7 @@ def test_what_an_agent_is_given():
     assert [b["seed"] for b in begun] == [1, 2] and [b["costs"] for b in begun] == [
         list(ephemera.CrawlEnv(f"mixed:6:{seed}").costs) for seed in (1, 2)
     ]
-    terms = {"names", "costs", "budget", "start", "length", "objective"}
+    terms = {"names", "costs", "budget", "start", "length", "importance", "objective"}
     assert begun[0].keys() == terms | {"epochs", "seed", "knowledge"}
     assert begun[0]["epochs"] == 50 and begun[0]["knowledge"] == "online"
 
