@@ -305,7 +305,6 @@ var policies = slices.Concat([]Entry{
 			return baselines.NewRelaxedControl(k.Instance, *s)
 		}),
 	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},
-	{Name: "crowd", About: "the most items that wait", New: model(baselines.NewCrowd)},
 	{Name: "myopic", About: "the greatest state that is seen", Levels: modelOrState, New: byLevel(
 		model(baselines.NewMyopic),
 		policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},

@@ -11,7 +11,6 @@ type Outcome struct {
 	Cost    float64 `json:"cost"`
 	Over    float64 `json:"over"`
 	Overrun float64 `json:"overrun"`
-	Idle    float64 `json:"idle"`
 }
 
 // Epoch is what one epoch of a run brought, of which figures are added up.
@@ -83,18 +82,6 @@ var Measures = []Measure{
 		Of:  func(o *Outcome) *float64 { return &o.Overrun },
 
 		Head: "mean overrun", Cell: fixed("%.3f", 1),
-	},
-	{
-		Name: "idle", Words: "share of epochs without a crawl", Less: true, Column: "idle",
-		Add: func(e Epoch) float64 {
-			if e.Crawls == 0 {
-				return 1
-			}
-			return 0
-		},
-		Of: func(o *Outcome) *float64 { return &o.Idle },
-
-		Head: "% idle", Cell: fixed("%.2f", 100), Learning: "learning_idle", Learned: "learned_idle",
 	},
 }
 
