@@ -27,7 +27,7 @@ import (
 // the learner and by rules of readers, with as many requests.
 const (
 	comparedOver  = 14 * 24 * time.Hour // at most, of which the last half is measured
-	comparedAnew  = time.Hour           // after the last one, when somebody looks
+	comparedAnew  = 6 * time.Hour       // after the last one, when somebody looks; where there was too little, an hour
 	comparedItems = 50                  // at least
 )
 
@@ -83,7 +83,16 @@ type found struct{ published, at time.Time }
 
 // recompare begins a comparison, if there is none that is new. It ends with [Crawler.Close].
 func (c *Crawler) recompare(now time.Time) {
-	if c.comparing || c.compared != nil && now.Sub(c.compared.Made).Abs() < comparedAnew {
+	if last := c.compared; last != nil {
+		wait := comparedAnew
+		if last.Why != "" {
+			wait = time.Hour
+		}
+		if now.Sub(last.Made).Abs() < wait {
+			return
+		}
+	}
+	if c.comparing {
 		return
 	}
 	c.comparing = true
