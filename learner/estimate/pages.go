@@ -36,6 +36,7 @@ type PageState struct {
 	Fitted   int    `json:"fitted"`  // epoch at which the laws were brought up to date
 	RateLaw  normal `json:"rate"`    // of ln u over the pages
 	TrustLaw normal `json:"trust"`   // of ln q
+	RatioLaw normal `json:"ratio"`   // of ln u − ln ν, with ν pings per epoch
 	Pages    []page `json:"sources"` //
 }
 
@@ -77,7 +78,7 @@ const (
 func NewPages(n int, horizon float64) *Pages {
 	anyRate := normal{0, unknownVar}      // u is 1 per epoch, give or take a factor of ten
 	half := normal{math.Log(math.Ln2), 1} // p is ½, give or take a third
-	e := &Pages{PageState{RateLaw: anyRate, TrustLaw: half}, cmp.Or(horizon, math.Inf(1))}
+	e := &Pages{PageState{RateLaw: anyRate, TrustLaw: half, RatioLaw: anyRate}, cmp.Or(horizon, math.Inf(1))}
 	for i := range n {
 		e.Open(i)
 	}
@@ -185,7 +186,7 @@ func (e *Pages) step(p *page) {
 		if pinged {
 			q = math.Exp(p.Trust)
 		}
-		climb(&p.Rate, &p.RateVar, e.RateLaw, p.Same, func(u float64, cycle func(n, own, z float64)) {
+		climb(&p.Rate, &p.RateVar, e.rateLaw(p), p.Same, func(u float64, cycle func(n, own, z float64)) {
 			for _, c := range p.Changed {
 				s, n := c.Epochs/c.N, c.Pings/c.N
 				cycle(c.N, u*s, u*s+q*n)
@@ -204,6 +205,28 @@ func (e *Pages) step(p *page) {
 			}
 		})
 	}
+}
+
+// rateLaw returns the law of ln u of a page. Of a page that sends N pings, ν per epoch, these
+// tell of u as well, since pages are more alike in the share of their changes that sends one:
+// ln ν is ln u but for the law of their difference over all pages, and 1/N.
+func (e *Pages) rateLaw(p *page) normal {
+	law := e.RateLaw
+	if epochs, pings := p.seen(); pings > 0 && epochs > 0 {
+		told := normal{math.Log(pings/epochs) + e.RatioLaw.Mean, e.RatioLaw.Var + 1/pings}
+		w := law.Var / (law.Var + told.Var)
+		law = normal{law.Mean + w*(told.Mean-law.Mean), law.Var * (1 - w)}
+	}
+	return law
+}
+
+// seen returns the epochs of all cycles of a page, and the pings in them.
+func (p *page) seen() (epochs, pings float64) {
+	epochs, pings = p.Same, p.Quiet
+	for _, c := range p.Changed {
+		epochs, pings = epochs+c.Epochs, pings+c.Pings
+	}
+	return epochs, pings
 }
 
 // climb finds the mode x of the logarithm of a rate v = e^x by Newton's method, and its
@@ -247,6 +270,11 @@ func (e *Pages) Fit(epoch int) {
 		p := &e.Pages[i]
 		return p.Trust, p.TrustVar, p.pinged()
 	})
+	e.RatioLaw.fit(len(e.Pages), func(i int) (mode, variance float64, shown bool) {
+		p := &e.Pages[i]
+		epochs, pings := p.seen()
+		return p.Rate - math.Log(pings/epochs), p.RateVar, p.pinged()
+	})
 	for i := range e.Pages {
 		e.step(&e.Pages[i])
 	}
@@ -268,10 +296,7 @@ type Page struct {
 func (e *Pages) Page(i int) Page {
 	p := &e.Pages[i]
 	u := math.Exp(p.Rate)
-	epochs, pings := p.Same, p.Quiet
-	for _, c := range p.Changed {
-		epochs, pings = epochs+c.Epochs, pings+c.Pings
-	}
+	epochs, pings := p.seen()
 	if pings == 0 && p.Pings == 0 {
 		return Page{Changes: u, Unseen: u}
 	}

@@ -33,8 +33,9 @@ func TestModeOfPage(t *testing.T) {
 		}
 		minus := func(x []float64) float64 { // −ln of the posterior
 			u, q := math.Exp(x[0]), 0.
-			d := x[0] - e.RateLaw.Mean
-			sum := -u*p.Same - d*d/e.RateLaw.Var/2
+			law := e.rateLaw(p)
+			d := x[0] - law.Mean
+			sum := -u*p.Same - d*d/law.Var/2
 			if p.pinged() {
 				q = math.Exp(x[1])
 				d := x[1] - e.TrustLaw.Mean
