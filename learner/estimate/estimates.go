@@ -190,6 +190,10 @@ func (e *Estimates) Report(i int, it env.Item) {
 // Crawled reports whether any crawl of source i was taken in.
 func (e *Estimates) Crawled(i int) bool { return e.Sources[i].Span > 0 }
 
+// Shows returns how many items source i shows at most, 0 as long as it has shown all that is
+// new.
+func (e *Estimates) Shows(i int) float64 { return e.Sources[i].Shows }
+
 // Source returns source i as it is estimated, in the mean over the hours and days, and
 // the standard errors of ln B, the inflow B = λξ̄, and of ln c. The window is n/λ where
 // the source shows n items at most. Where an objective gives it, the law is that.

@@ -1,11 +1,14 @@
 package forecast
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"ephemera/baselines"
 	"ephemera/baselines/index"
@@ -71,6 +74,85 @@ func TestIndexOfObjective(t *testing.T) {
 		if s.Interest < .5 || s.Rate > .5 {
 			t.Errorf("%s: %+v is thought of two items in 50 epochs that are worth 2", text, s)
 		}
+	}
+}
+
+// TestLost: where a source shows 20 items, the index has besides what is lost, as the sum over
+// epochs has it of the Poisson law. It is never less than without.
+func TestLost(t *testing.T) {
+	const rate, shows = .5, 20
+	terms := env.Terms{Costs: []float64{1}, Budget: 1, Length: 3600, Objective: objective(t, "delay")}
+	l := newLearner(terms, nil)
+	l.est.Sources[0].Shows = shows
+	var integral float64 // of the rate of loss, items
+	for age := 1; age <= 120; age++ {
+		least := func(mean float64) float64 { return 1 - distuv.Poisson{Lambda: mean}.CDF(shows-1) }
+		const fine = 50
+		for k := range fine {
+			integral += rate / fine * least(rate*(float64(age-1)+(float64(k)+.5)/fine))
+		}
+		x := rate * float64(age)
+		want, got := 24*(x*least(x)-integral), l.lost(0, x)
+		if got < 0 || math.Abs(got-want) > .03*24*shows {
+			t.Errorf("with %.1f items expected it has %.1f more; want %.1f", x, got, want)
+		}
+	}
+	if l.est.Sources[0].Shows = 0; l.lost(0, 100) != 0 {
+		t.Errorf("a source that shows all has %v more", l.lost(0, 100))
+	}
+}
+
+// TestFewItems: of 101 sources that show 20 items, one publishes two an hour, and would be
+// crawled once a day for the least delay of what is found. It is crawled before items are lost.
+func TestFewItems(t *testing.T) {
+	envtest.Alone(t)
+	const sources, hours = 101, 60 * 24
+	rows := []string{"source,published_unix"}
+	r := stream.New(5, stream.World)
+	for hour := range hours {
+		for i := range sources {
+			rate := .1
+			if i == 0 {
+				rate = 2
+			}
+			for at := r.ExpFloat64() / rate; at < 1; at += r.ExpFloat64() / rate {
+				rows = append(rows, fmt.Sprintf("%03d,%d", i, int((float64(hour)+at)*3600)))
+			}
+		}
+	}
+	rec := parsed(t, strings.Join(rows, "\n"))
+	o := env.ReplayOptions{
+		Epoch: time.Hour, Decay: 1e-6, Budget: 1, Items: true, Shows: 20, Scrolls: true, Part: env.PartWhole,
+	}
+	in, err := rec.Fit(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := env.NewReplay(rec, in.WithObjective(env.Delay, o.Epoch), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLearner(w.Terms(), nil)
+	found, all := 0, 0
+	for _, p := range rec.Of(0) {
+		if p.At > rec.First+hours*3600/3 {
+			all++
+		}
+	}
+	for range w.Epochs() - 1 {
+		crawls, err := w.Step(l.Select(nil, &w.View().Online))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range crawls {
+			if c.Source == 0 && w.View().Epoch > hours/3 {
+				found += len(c.Items)
+			}
+		}
+		l.Update(crawls, &w.View().Online)
+	}
+	if share := float64(found) / float64(all); share < .9 {
+		t.Errorf("%.3f of what the busy source publishes is found; want .9", share)
 	}
 }
 

@@ -56,10 +56,31 @@ func (l *Learner) foretell(i int, s env.Source, o *env.Online) float64 {
 // of whole epochs.
 func (l *Learner) foretellDelay(i int, s env.Source, epoch int, age float64) float64 {
 	behind, ahead := l.est.Between(i, epoch, -age), l.est.Between(i, epoch, age)
+	rate := s.Rate
 	s.Rate *= ahead
 	eta := age * math.Pow(behind/ahead, 1/cmp.Or(s.Shape, 1))
-	return (eta+1)*s.Harvest(eta) - eta*s.Harvest(eta+1)
+	return (eta+1)*s.Harvest(eta) - eta*s.Harvest(eta+1) + l.lost(i, rate*behind*age)
 }
+
+// lost is what the index of the delay has besides where a source shows n items at most, and
+// x are expected to wait there: what it no longer shows is lost, and a lost item costs as much
+// as one that is found after D, a day or, if that is longer, two rounds of all sources. As
+// many as wait are Poisson, about normal, and a whole number. With z = (x − n + ½)/√x and
+// C(t) = DΛ P(N(t) ≥ n)
+//
+//	aC(a) − ∫₀ᵃ C(t) dt = D(x P(N ≥ n) − E(N − n)⁺) = D(nΦ(z) − √x φ(z))
+func (l *Learner) lost(i int, x float64) float64 {
+	n := l.est.Shows(i)
+	if n == 0 || x <= 0 {
+		return 0
+	}
+	z := (x - (n - .5)) / math.Sqrt(x)
+	items := n*math.Erfc(-z/math.Sqrt2)/2 - math.Sqrt(x/(2*math.Pi))*math.Exp(-z*z/2)
+	return math.Pow(max(l.day(), 2*l.round), l.terms.Objective.Exponent) * max(0, items)
+}
+
+// day returns how many epochs a day has; one without a length is an hour.
+func (l *Learner) day() float64 { return 86400 / cmp.Or(l.terms.Length, 3600) }
 
 // foretellDeadline is the index of what is found in time, with what waits as the hours
 // behind have brought it.

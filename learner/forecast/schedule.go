@@ -166,6 +166,11 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 			c := index.NewCurve(l.thought[k])
 			near, far := age+int(2*margin), age+2*int(math.Ceil(wait))
 			wait = min(wait, float64(c.Age(l.Low*c.Cost, near, far)-age)/2)
+			if l.thought[k].Law == env.LawDelay { // far from where items are lost
+				if n := l.est.Shows(i); n > 0 {
+					wait = min(wait, n/4/l.thought[k].Rate-float64(age))
+				}
+			}
 		}
 		if wait > margin {
 			sleep(i, wait)
