@@ -276,7 +276,9 @@ func (c *Crawler) Tick() (begun int, err error) {
 	for _, address := range c.learner.Select(now, room) {
 		due = append(due, c.feeds[address].ID)
 	}
-	c.store.Hasten(due, now.UnixMilli())
+	if _, err := c.store.Hasten(due, now.UnixMilli()); err != nil {
+		return 0, err
+	}
 	taken, _, err := c.store.Take(schedule.Request{
 		Now: now.UnixMilli(), Crawl: crawlName, PerQueue: 1, Enough: room, Hold: c.opt.hold().Milliseconds(),
 	})

@@ -182,7 +182,7 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 			s, ok := c.recalled(r)
 			switch known := c.crawler.Has(sourceName(r.ID)); {
 			case ok && !known:
-				s.Asked = !c.opt.Shadow && l.held(now, r.ID)
+				s.Asked = !c.opt.Shadow && l.store.Held(r.ID, now.UnixMilli())
 				return yield(s)
 			case !ok && known:
 				failed = l.adopt(c, r)
@@ -276,15 +276,6 @@ func (c *learnedCrawl) create(start time.Time) (err error) {
 		Epoch: time.Duration(hours * float64(time.Hour)), Budget: c.opt.PerHour * hours, Objective: c.opt.Objective,
 	})
 	return err
-}
-
-// held reports whether a URL was handed out and not put back.
-func (l *Learned) held(now time.Time, id schedule.ID) (held bool) {
-	l.store.View(now.UnixMilli(), func(sched *schedule.Schedule) {
-		u := sched.Lookup(id.Crawl, id.Key).Find(id.URL)
-		held = u != nil && sched.Until(u) > 0
-	})
-	return held
 }
 
 // adopt has a URL keep what the learner knows of it that an earlier version kept of all

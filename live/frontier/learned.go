@@ -503,7 +503,11 @@ func (l *Learned) Advance(now time.Time) {
 		}
 		c.sum.Asked += len(names)
 		if !c.opt.Shadow {
-			for _, i := range l.store.Hasten(ids, now.UnixMilli()/1000*1000) {
+			gone, err := l.store.Hasten(ids, now.UnixMilli()/1000*1000)
+			if err != nil {
+				l.log.Error("URLs that are to be fetched are not made due", "crawl", crawl, "error", err)
+			}
+			for _, i := range gone {
 				c.crawler.Remove(names[i]) // it was deleted or completed
 				delete(c.sources, names[i])
 			}

@@ -1,5 +1,5 @@
 // Package schedule decides which URLs may be fetched now. It is a state machine
-// without clock or files; live/store keeps its state on disk.
+// without clock or files; live/store keeps its state on disk and reads it from there.
 //
 //  1. A URL belongs to a queue, commonly the host, and a queue to a crawl. A URL
 //     is scheduled, with a due time, or completed.
@@ -11,7 +11,11 @@
 //     as many are completed as its limit says.
 //  4. Queues wait in a heap by the time at which they may be served next, and then
 //     in one by turn, for each number of held URLs. Each call costs the logarithm
-//     of the number of queues and URLs for each URL that it moves.
+//     of the number of queues for each URL that it moves.
+//  5. Memory has the URLs that are held, and of each queue the few that are due
+//     first, its window. The others are on disk, in the order in which they are due;
+//     the schedule asks for more of them ([Disk]) when a window is empty. Whoever
+//     puts a URL says what was known of it. So memory goes with the number of queues.
 //
 // Times and durations are milliseconds, times since 1970. A time that lies before
 // that of an earlier call by a minute or less counts as the later one. By more, the
@@ -36,8 +40,7 @@ const never = math.MaxInt64
 // ID names a URL.
 type ID struct{ Crawl, Key, URL string }
 
-// Limits are what a queue is held to, and when it was served. They are all that
-// is to be kept of a queue in addition to its URLs.
+// Limits are what a queue is held to, and when it was served.
 type Limits struct {
 	Delay   int64  // between two hand-outs; −1 stands for the schedule's default
 	Blocked int64  // no hand-out before this time
@@ -45,22 +48,26 @@ type Limits struct {
 	Most    uint32 // completed URLs after which nothing is handed out; 0 is no limit
 }
 
-// URL is a URL of a queue.
+// URL is a URL of a queue. Of one queue they are ordered by when they are due, then by name.
 type URL struct {
 	Name    string
-	Due     int64  // or Completed
-	created uint32 // seconds
-	at      int32  // place among the due ones; or held or completed
+	Due     int64 // or Completed
+	Created int64 // when it became known, in whole seconds
 }
 
-// Created is when the URL became known.
-func (u *URL) Created() int64 { return int64(u.created) * 1000 }
+func compare(a, b *URL) int {
+	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Name, b.Name))
+}
 
-// Places of URLs that are not in the heap of their queue.
-const (
-	completed = -1
-	held      = -2
-)
+// Disk has the URLs that wait: those that are scheduled and not held.
+type Disk interface {
+	// After returns at most n URLs of a queue that wait behind a place in its order, the first
+	// ones of them, in order.
+	After(q *Queue, place URL, n int) ([]URL, error)
+}
+
+// mostAtOnce is how many URLs are read at once for one hand-out.
+const mostAtOnce = 512
 
 // Queue is the URLs of one key of a crawl.
 type Queue struct {
@@ -68,15 +75,17 @@ type Queue struct {
 	Key   string
 	crawl *crawl
 
-	urls      map[string]*URL
-	due       indexed[*URL] // the scheduled ones that are not held
-	held      int32
-	completed int32
+	window    []URL // those that wait and are due first
+	rest      int   // how many wait behind them,
+	edge      URL   // and behind this place
+	held      map[string]*hold
+	completed int
 
-	turn uint64
-	wake int64               // when it may be served next
-	in   [2]*indexed[*Queue] // heaps that it is in: of its crawl, of all
-	at   [2]int32            // places there
+	turn    uint64
+	wake    int64               // when it may be served next, or before that
+	in      [2]*indexed[*Queue] // heaps that it is in: of its crawl, of all
+	at      [2]int32            // places there
+	changed bool                // since Changed
 }
 
 // Crawl returns the name of the queue's crawl.
@@ -94,18 +103,17 @@ type crawl struct {
 // those that are ready.
 type line struct {
 	waiting indexed[*Queue]
-	ready   map[int32]*indexed[*Queue]
+	ready   map[int]*indexed[*Queue]
 }
 
 // newLine returns the line of a crawl, which is number 0 of a queue's, or of all, 1.
 func newLine(k int) line {
-	return line{waiting: indexed[*Queue]{order: &byWake[k]}, ready: map[int32]*indexed[*Queue]{}}
+	return line{waiting: indexed[*Queue]{order: &byWake[k]}, ready: map[int]*indexed[*Queue]{}}
 }
 
 // hold is a URL that was handed out.
 type hold struct {
-	queue *Queue
-	url   *URL
+	Taken
 	until int64
 	at    int
 }
@@ -123,20 +131,18 @@ type Counts struct {
 type Schedule struct {
 	now    int64
 	newest int64 // when the last URL became known
+	disk   Disk
+	window int   // how many URLs one has after it was filled or cut; at most twice as many
 	delay  int64 // of queues without one of their own
 	crawls map[string]*crawl
 	all    line
 	holds  indexed[*hold]
-	holdOf map[*URL]*hold
 	turns  uint64
 	urls   int // of all queues
+	dirty  []*Queue
 }
 
 var (
-	byDue = order[*URL]{
-		func(a, b *URL) bool { return a.Due < b.Due || a.Due == b.Due && a.Name < b.Name },
-		func(u *URL, to int) { u.at = int32(to) },
-	}
 	byEnd = order[*hold]{
 		func(a, b *hold) bool { return a.until < b.until },
 		func(h *hold, to int) { h.at = to },
@@ -153,10 +159,10 @@ func init() {
 }
 
 // New returns an empty schedule whose queues have that delay unless they have one
-// of their own.
-func New(delay int64) *Schedule {
+// of their own, and windows of so many URLs.
+func New(delay int64, disk Disk, window int) *Schedule {
 	return &Schedule{
-		delay: delay, crawls: map[string]*crawl{}, holdOf: map[*URL]*hold{}, all: newLine(1),
+		delay: delay, disk: disk, window: window, crawls: map[string]*crawl{}, all: newLine(1),
 		holds: indexed[*hold]{order: &byEnd},
 	}
 }
@@ -196,6 +202,7 @@ func (s *Schedule) Shift(by int64) {
 		for _, q := range c.queues {
 			if q.Last > 0 {
 				q.Last = max(1, q.Last+by)
+				s.change(q)
 			}
 			s.place(q)
 		}
@@ -207,9 +214,9 @@ func (s *Schedule) end(ended []Taken) []Taken {
 	for s.holds.Len() > 0 && s.holds.items[0].until <= s.now {
 		h := s.holds.items[0]
 		s.release(h)
-		heap.Push(&h.queue.due, h.url)
-		s.place(h.queue)
-		ended = append(ended, Taken{h.queue, h.url})
+		s.wait(h.Queue, h.URL)
+		s.place(h.Queue)
+		ended = append(ended, h.Taken)
 	}
 	return ended
 }
@@ -225,16 +232,8 @@ func (s *Schedule) setBack(now int64) {
 		for _, q := range c.queues {
 			if q.Last > now {
 				q.Last = max(1, q.Last-back)
+				s.change(q)
 			}
-			for _, u := range q.urls {
-				if created := u.Created(); created > now {
-					u.created = uint32(now / 1000)
-					if u.Due == created { // nobody has fetched it yet
-						u.Due = u.Created()
-					}
-				}
-			}
-			heap.Init(&q.due)
 			s.place(q)
 		}
 	}
@@ -242,10 +241,88 @@ func (s *Schedule) setBack(now int64) {
 
 // release ends a hold.
 func (s *Schedule) release(h *hold) {
+	q := h.Queue
 	heap.Remove(&s.holds, h.at)
-	delete(s.holdOf, h.url)
-	h.queue.held--
-	h.queue.crawl.Held--
+	if delete(q.held, h.URL.Name); len(q.held) == 0 {
+		q.held = nil
+	}
+	q.crawl.Held--
+}
+
+// wait has a URL wait in its queue.
+func (s *Schedule) wait(q *Queue, u URL) {
+	s.change(q)
+	if q.rest > 0 && compare(&u, &q.edge) > 0 {
+		q.rest++
+		return
+	}
+	i, _ := q.find(&u)
+	q.window = slices.Insert(q.window, i, u)
+	s.cut(q)
+}
+
+// find returns the place of a URL in the window.
+func (q *Queue) find(u *URL) (at int, there bool) {
+	return slices.BinarySearchFunc(q.window, u, func(a URL, b *URL) int { return compare(&a, b) })
+}
+
+// cut leaves the last ones of a long window to the disk.
+func (s *Schedule) cut(q *Queue) {
+	if len(q.window) > 2*s.window {
+		q.rest += len(q.window) - s.window
+		q.window = slices.Clone(q.window[:s.window])
+		q.edge = q.window[s.window-1]
+	}
+}
+
+// unwait takes a URL that waits out of its queue.
+func (s *Schedule) unwait(q *Queue, u URL) {
+	s.change(q)
+	if q.rest > 0 && compare(&u, &q.edge) > 0 {
+		q.rest--
+	} else if i, there := q.find(&u); there {
+		q.window = slices.Delete(q.window, i, i+1)
+	}
+}
+
+// fill reads n URLs into an empty window, if there are more on disk.
+func (s *Schedule) fill(q *Queue, n int) error {
+	if len(q.window) > 0 || q.rest == 0 {
+		return nil
+	}
+	more, err := s.disk.After(q, q.edge, n)
+	if err != nil {
+		return err
+	}
+	q.window = more
+	if q.rest -= len(more); len(more) < n {
+		q.rest = 0
+	} else {
+		q.edge = more[n-1]
+	}
+	return nil
+}
+
+// change notes that what is to be kept of a queue is otherwise.
+func (s *Schedule) change(q *Queue) {
+	if !q.changed {
+		q.changed = true
+		s.dirty = append(s.dirty, q)
+	}
+}
+
+// IsChanged reports whether what is to be kept of a queue changed since [Schedule.Changed].
+func (s *Schedule) IsChanged() bool { return len(s.dirty) > 0 }
+
+// Changed calls yield with the queues of which what is to be kept changed since the last time.
+func (s *Schedule) Changed(yield func(*Queue)) {
+	for _, q := range s.dirty {
+		if q.changed = false; q.crawl.queues[q.Key] == q {
+			yield(q)
+		}
+	}
+	clear(s.dirty)
+	s.dirty = s.dirty[:0]
 }
 
 // place puts a queue where its state says: among the ready, the waiting, or
@@ -259,9 +336,9 @@ func (s *Schedule) place(q *Queue) {
 	for k, l := range [2]*line{&q.crawl.line, &s.all} {
 		h := &l.waiting
 		if q.wake <= s.now {
-			if h = l.ready[q.held]; h == nil {
+			if h = l.ready[len(q.held)]; h == nil {
 				h = &indexed[*Queue]{order: &byTurn[k]}
-				l.ready[q.held] = h
+				l.ready[len(q.held)] = h
 			}
 		}
 		heap.Push(h, q)
@@ -279,12 +356,13 @@ func (s *Schedule) displace(q *Queue) {
 	}
 }
 
-// opens returns when a queue may be served next, but for the number held.
+// opens returns when a queue may be served next, but for the number held; or an earlier
+// time, if its window is empty.
 func (s *Schedule) opens(q *Queue) int64 {
-	if q.due.Len() == 0 || q.Most > 0 && q.completed >= int32(min(q.Most, math.MaxInt32)) {
+	if q.waiting() == 0 || q.Most > 0 && q.completed >= int(q.Most) {
 		return never
 	}
-	at := max(q.due.items[0].Due, q.Blocked)
+	at := max(q.first(), q.Blocked)
 	if q.Last > 0 {
 		delay := q.Delay
 		if delay < 0 {
@@ -295,6 +373,28 @@ func (s *Schedule) opens(q *Queue) int64 {
 	return at
 }
 
+// waiting returns how many URLs are scheduled and not held.
+func (q *Queue) waiting() int { return len(q.window) + q.rest }
+
+// first returns when the first of them is due, or an earlier time.
+func (q *Queue) first() int64 {
+	if len(q.window) > 0 {
+		return q.window[0].Due
+	}
+	return q.edge.Due
+}
+
+// Kept is what is to be kept of a queue apart from its URLs.
+type Kept struct {
+	Limits
+	Waiting   int   // URLs that are scheduled and not held
+	First     int64 // none of them is due before
+	Completed int   // URLs
+}
+
+// Kept returns what is to be kept of the queue.
+func (q *Queue) Kept() Kept { return Kept{q.Limits, q.waiting(), q.first(), q.completed} }
+
 // Lookup returns a queue, or nil.
 func (s *Schedule) Lookup(crawl, key string) *Queue {
 	if c := s.crawls[crawl]; c != nil {
@@ -303,91 +403,81 @@ func (s *Schedule) Lookup(crawl, key string) *Queue {
 	return nil
 }
 
-// Ensure returns a queue and creates it where it is missing, with limits that
-// were kept or with none.
-func (s *Schedule) Ensure(crawlName, key string, kept *Limits) (q *Queue, created bool) {
-	c := s.crawls[crawlName]
-	if c == nil {
-		c = &crawl{name: crawlName, queues: map[string]*Queue{}, line: newLine(0)}
-		s.crawls[crawlName] = c
+// Ensure returns a queue and creates it where it is missing.
+func (s *Schedule) Ensure(crawlName, key string) *Queue {
+	if q := s.Lookup(crawlName, key); q != nil {
+		return q
 	}
-	if q := c.queues[key]; q != nil {
-		return q, false
-	}
-	q = &Queue{
-		Limits: Limits{Delay: -1}, Key: key, crawl: c,
-		urls: map[string]*URL{}, due: indexed[*URL]{order: &byDue},
-	}
-	if kept != nil {
-		q.Limits = *kept
-	}
-	s.turns++
-	q.turn = s.turns
-	c.queues[key] = q
-	c.Queues++
-	return q, true
+	q := s.Restore(crawlName, key, Kept{Limits: Limits{Delay: -1}})
+	s.change(q)
+	return q
 }
 
-// Find returns a URL of the queue, or nil, as if there is no queue.
-func (q *Queue) Find(url string) *URL {
-	if q == nil {
+// Hold is a URL that was handed out.
+type Hold struct {
+	URL
+	Until int64
+}
+
+// Held returns what is held of that name, or nil, as if there is no queue.
+func (q *Queue) Held(url string) *Hold {
+	if q == nil || q.held[url] == nil {
 		return nil
 	}
-	return q.urls[url]
-}
-
-// Until returns when the hold of a URL ends, or 0 if it has none.
-func (s *Schedule) Until(u *URL) int64 {
-	if h := s.holdOf[u]; h != nil {
-		return h.until
-	}
-	return 0
+	h := q.held[url]
+	return &Hold{h.URL, h.until}
 }
 
 // Held calls yield with the URLs that are held, and when their holds end, in no order.
 func (s *Schedule) Held(yield func(url Taken, until int64) bool) {
 	for _, h := range s.holds.items {
-		if !yield(Taken{h.queue, h.url}, h.until) {
+		if !yield(h.Taken, h.until) {
 			return
 		}
 	}
 }
 
-// Put schedules a URL of the queue anew, or completes it, and ends its hold. One
-// that is not known yet becomes known at the time created.
-func (s *Schedule) Put(q *Queue, url string, due, created int64) *URL {
-	u := s.put(q, url, due, created)
-	s.place(q)
-	return u
-}
-
-func (s *Schedule) put(q *Queue, url string, due, created int64) *URL {
-	u := q.urls[url]
-	if u == nil {
-		u = &URL{Name: url, created: uint32(created / 1000)}
-		q.urls[url] = u
-		s.urls++
-		s.newest = max(s.newest, created)
+// Put schedules a URL of the queue anew, or completes it, and ends its hold. What was known
+// of it, of that name, is nil if nothing was.
+func (s *Schedule) Put(q *Queue, was *URL, u URL) {
+	if was != nil {
+		s.detach(q, was)
 	} else {
-		s.detach(q, u)
+		s.urls++
+		s.newest = max(s.newest, u.Created)
 	}
-	u.Due = due
-	if due == Completed {
-		u.at = completed
+	if u.Due == Completed {
 		q.completed++
 		q.crawl.Completed++
+		s.change(q)
 	} else {
-		heap.Push(&q.due, u)
+		s.wait(q, u)
 		s.count(q, 1)
 	}
-	return u
+	s.place(q)
+}
+
+// Amend replaces what is known of a URL, and leaves it held if it is.
+func (s *Schedule) Amend(q *Queue, was *URL, u URL) {
+	if h := q.held[was.Name]; h != nil {
+		h.URL = u
+		return
+	}
+	s.Put(q, was, u)
+}
+
+// Drop forgets a URL of the queue.
+func (s *Schedule) Drop(q *Queue, was *URL) {
+	s.detach(q, was)
+	s.urls--
+	s.place(q)
 }
 
 // count adds n scheduled URLs to the totals, after they were added to the queue
 // or taken out of it.
 func (s *Schedule) count(q *Queue, n int) {
 	q.crawl.Scheduled += n
-	scheduled := q.due.Len() + int(q.held)
+	scheduled := q.scheduled()
 	if n > 0 && scheduled == n {
 		q.crawl.Active++
 	}
@@ -396,30 +486,32 @@ func (s *Schedule) count(q *Queue, n int) {
 	}
 }
 
+func (q *Queue) scheduled() int { return q.waiting() + len(q.held) }
+
 // detach takes a URL out of where it is.
 func (s *Schedule) detach(q *Queue, u *URL) {
-	switch u.at {
-	case completed:
+	if h := q.held[u.Name]; h != nil {
+		s.release(h)
+	} else if u.Due == Completed {
 		q.completed--
 		q.crawl.Completed--
+		s.change(q)
 		return
-	case held:
-		s.release(s.holdOf[u])
-	default:
-		heap.Remove(&q.due, int(u.at))
+	} else {
+		s.unwait(q, *u)
 	}
 	s.count(q, -1)
 }
 
-// hold holds a scheduled URL of the queue.
-func (s *Schedule) hold(q *Queue, u *URL, until int64) {
-	heap.Remove(&q.due, int(u.at))
-	u.at = held
-	h := &hold{queue: q, url: u, until: until}
-	s.holdOf[u] = h
+// hold holds a URL that is no longer among those that wait.
+func (s *Schedule) hold(t Taken, until int64) {
+	h := &hold{Taken: t, until: until}
+	if t.Queue.held == nil {
+		t.Queue.held = map[string]*hold{}
+	}
+	t.Queue.held[t.URL.Name] = h
 	heap.Push(&s.holds, h)
-	q.held++
-	q.crawl.Held++
+	t.Queue.crawl.Held++
 }
 
 // Request says what is wanted of [Schedule.Take].
@@ -436,36 +528,65 @@ type Request struct {
 // Taken is a URL that was handed out.
 type Taken struct {
 	Queue *Queue
-	URL   *URL
+	URL   URL
 }
 
-// Take hands out URLs that are due.
-func (s *Schedule) Take(dst []Taken, r Request) []Taken {
+// Take hands out URLs that are due: it calls keep with each, before it looks at the disk again.
+// It returns how many queues they are of. After an error of the disk another queue is next.
+func (s *Schedule) Take(r Request, keep func(t Taken, until int64)) (queues int, err error) {
 	s.Advance(r.Now)
-	had := len(dst)
-	for n := 0; (r.Queues == 0 || n < r.Queues) && (r.Enough == 0 || len(dst)-had < r.Enough); n++ {
+	for taken := 0; (r.Queues == 0 || queues < r.Queues) && (r.Enough == 0 || taken < r.Enough); queues++ {
 		q := s.next(&r)
 		if q == nil {
 			break
 		}
-		for q.due.Len() > 0 && q.due.items[0].Due <= s.now && (r.PerQueue == 0 || int(q.held) < r.PerQueue) {
-			dst = append(dst, Taken{q, q.due.items[0]})
-			s.hold(q, q.due.items[0], s.now+r.Hold)
+		s.displace(q) // before what heaps are ordered by changes
+		for n := s.window; err == nil && (r.PerQueue == 0 || len(q.held) < r.PerQueue); {
+			if err = s.fill(q, n); len(q.window) == 0 || q.window[0].Due > s.now {
+				break
+			}
+			n = min(2*n, mostAtOnce)
+			t := Taken{q, q.window[0]}
+			q.window = q.window[1:]
+			s.change(q) // the disk asks what changed when it is read
+			s.hold(t, s.now+r.Hold)
+			keep(t, s.now+r.Hold)
+			taken++
 		}
-		s.displace(q) // before its turn changes, which orders a heap
+		s.cut(q)
+		q.window = slices.Clone(q.window) // without the space of those that were handed out
 		s.turns++
 		q.turn, q.Last = s.turns, s.now
+		s.change(q)
 		s.place(q)
+		if err != nil {
+			break
+		}
 	}
-	return dst
+	return queues, err
 }
 
-// next returns the queue whose turn it is, or nil.
+// next returns the queue whose turn it is, and which has a URL that is due or cannot be read,
+// or nil.
 func (s *Schedule) next(r *Request) *Queue {
-	open := func(held int32) bool { return r.PerQueue == 0 || int(held) < r.PerQueue }
+	for {
+		q := s.ready(r)
+		if q == nil {
+			return nil
+		}
+		if err := s.fill(q, s.window); err != nil || s.opens(q) <= s.now {
+			return q
+		}
+		s.place(q)
+	}
+}
+
+// ready returns the queue whose turn it is as far as memory knows, or nil.
+func (s *Schedule) ready(r *Request) *Queue {
+	open := func(held int) bool { return r.PerQueue == 0 || held < r.PerQueue }
 	if r.Key != "" {
 		q := s.Lookup(r.Crawl, r.Key)
-		if q == nil || q.wake > s.now || !open(q.held) {
+		if q == nil || q.wake > s.now || !open(len(q.held)) {
 			return nil
 		}
 		return q
@@ -486,6 +607,7 @@ func (s *Schedule) next(r *Request) *Queue {
 // SetLimits changes what a queue is held to.
 func (s *Schedule) SetLimits(q *Queue, to Limits) {
 	q.Limits = to
+	s.change(q)
 	s.place(q)
 }
 
@@ -507,10 +629,15 @@ func (s *Schedule) SetDelay(delay int64) {
 
 // RemoveQueue forgets a queue and returns how many URLs it had.
 func (s *Schedule) RemoveQueue(q *Queue) int {
-	n := len(q.urls)
+	n := q.scheduled() + q.completed
 	s.urls -= n
-	for _, u := range q.urls {
-		s.detach(q, u)
+	q.crawl.Completed -= q.completed
+	if scheduled := q.scheduled(); scheduled > 0 {
+		q.crawl.Scheduled -= scheduled
+		q.crawl.Active--
+	}
+	for _, h := range q.held {
+		s.release(h)
 	}
 	s.displace(q)
 	delete(q.crawl.queues, q.Key)
@@ -521,25 +648,9 @@ func (s *Schedule) RemoveQueue(q *Queue) int {
 	return n
 }
 
-// RemoveBefore forgets the URLs of the queue that became known before a time and
-// returns their names.
-func (s *Schedule) RemoveBefore(q *Queue, created int64) []string {
-	var gone []string
-	for name, u := range q.urls {
-		if u.Created() < created {
-			gone = append(gone, name)
-			s.detach(q, u)
-			delete(q.urls, name)
-			s.urls--
-		}
-	}
-	s.place(q)
-	return gone
-}
-
 // Counts returns the totals of the queue.
 func (q *Queue) Counts() Counts {
-	n := Counts{Queues: 1, Scheduled: q.due.Len() + int(q.held), Held: int(q.held), Completed: int(q.completed)}
+	n := Counts{Queues: 1, Scheduled: q.scheduled(), Held: len(q.held), Completed: q.completed}
 	if n.Scheduled > 0 {
 		n.Active = 1
 	}
@@ -567,7 +678,8 @@ func (s *Schedule) lineOf(crawl string) *line {
 }
 
 // Ready returns how many queues of a crawl, or of all if crawl is "", could be
-// served now but for the number held.
+// served now but for the number held. Some may turn out to have nothing that is due, of those
+// whose next URLs are on disk.
 func (s *Schedule) Ready(crawl string) int {
 	n := 0
 	for _, h := range s.lineOf(crawl).ready {
@@ -590,20 +702,43 @@ func (s *Schedule) QueuesOf(crawl string) []*Queue {
 	return nil
 }
 
-// Restore takes up a URL as it was kept. After the last URL and the last hold,
-// [Schedule.Restored] is called.
-func (s *Schedule) Restore(q *Queue, url string, due, created int64) { s.put(q, url, due, created) }
-
-// RestoreHold takes up when the hold of a URL ends.
-func (s *Schedule) RestoreHold(q *Queue, url string, until int64) {
-	if u := q.urls[url]; u != nil && u.at >= 0 {
-		s.hold(q, u, until)
+// Restore takes up a queue as it was kept, without the URLs that are held. After the last
+// queue and the last hold, [Schedule.Restored] is called.
+func (s *Schedule) Restore(crawlName, key string, k Kept) *Queue {
+	c := s.crawls[crawlName]
+	if c == nil {
+		c = &crawl{name: crawlName, queues: map[string]*Queue{}, line: newLine(0)}
+		s.crawls[crawlName] = c
 	}
+	q := &Queue{
+		Limits: k.Limits, Key: key, crawl: c, rest: k.Waiting, edge: URL{Due: k.First}, completed: k.Completed,
+	}
+	s.turns++
+	q.turn = s.turns
+	c.queues[key] = q
+	c.Queues++
+	c.Completed += k.Completed
+	s.urls += k.Waiting + k.Completed
+	if k.Waiting > 0 {
+		s.count(q, k.Waiting)
+	}
+	return q
 }
 
+// RestoreHold takes up a URL that is held.
+func (s *Schedule) RestoreHold(t Taken, until int64) {
+	s.hold(t, until)
+	s.count(t.Queue, 1)
+	s.urls++
+}
+
+// Newest returns when the last URL became known.
+func (s *Schedule) Newest() int64 { return s.newest }
+
 // Restored puts the queues in the order in which they were served last. The latest of
-// these times is that of the schedule.
-func (s *Schedule) Restored() {
+// these times is that of the schedule. The last URL became known at the time newest.
+func (s *Schedule) Restored(newest int64) {
+	s.newest = newest
 	var queues []*Queue
 	for _, c := range s.crawls {
 		for _, q := range c.queues {

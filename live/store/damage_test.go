@@ -93,7 +93,6 @@ func TestDamage(t *testing.T) {
 		{"log damaged at its start", func(dir string) error { return flip(last(t, dir, "*.log"), 0) }, false, false},
 		{"manifest removed", func(dir string) error { return os.Remove(last(t, dir, "MANIFEST*")) }, false, false},
 		{"table removed", func(dir string) error { return os.Remove(last(t, dir, "*.sst")) }, false, false},
-		{"table damaged", func(dir string) error { return flip(last(t, dir, "*.sst"), 2000) }, false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,6 +129,33 @@ func TestDamage(t *testing.T) {
 				t.Errorf("it says %q, and not %q", said, want)
 			}
 		})
+	}
+}
+
+// TestDamagedTable: what cannot be read of a table is said when it is asked for, and the
+// queues of other tables are served.
+func TestDamagedTable(t *testing.T) {
+	dir := killed(t, 3000)
+	if err := flip(last(t, dir, "*.sst"), 2000); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var got, failed int
+	for got+failed < 3000 {
+		taken, _, err := s.Take(schedule.Request{Now: 5000, Hold: 1000, Queues: 100})
+		if got += len(taken); err != nil {
+			failed++
+			if !strings.Contains(err.Error(), "What can be done") {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got == 0 || failed == 0 {
+		t.Errorf("%d URLs are handed out, and %d errors are said, of 3000 queues", got, failed)
 	}
 }
 

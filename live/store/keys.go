@@ -7,14 +7,16 @@ import (
 	"ephemera/live/schedule"
 )
 
-// Kinds of records. A URL's record and its hold have the same key but for the kind.
+// Kinds of records. A URL's record and its hold have the same key but for the kind. Times are
+// in ms, but those at which URLs became known, in seconds.
 const (
 	kindURL   = 'u' // due time, when it became known, the caller's data
-	kindHold  = 'h' // end of the hold
-	kindQueue = 'q' // schedule.Limits
+	kindWait  = 'd' // of a URL that is scheduled and not held, by due time: when it became known
+	kindHold  = 'h' // of a URL that is held: end of the hold, due time, when it became known
+	kindQueue = 'q' // schedule.Kept
 	kindValue = 'v' // a value of the caller's
 
-	kindCommits = 'c' // how many commits there were
+	kindCommits = 'c' // how many commits there were, and when the last URL became known
 	kindFormat  = 'f' // of the records, as a number
 )
 
@@ -33,6 +35,22 @@ func appendQueue(dst []byte, kind byte, crawl string, key *string) []byte {
 
 func appendURL(dst []byte, kind byte, id schedule.ID) []byte {
 	return append(appendQueue(dst, kind, id.Crawl, &id.Key), id.URL...)
+}
+
+// appendWait appends the key of a URL that waits. Its due time stands first in the order of
+// numbers.
+func appendWait(dst []byte, crawl, key string, due int64, url string) []byte {
+	dst = appendQueue(dst, kindWait, crawl, &key)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(due)^1<<63)
+	return append(dst, url...)
+}
+
+// readWait reads what follows the names of a queue in the key of a URL that waits.
+func readWait(rest []byte) (due int64, url string, err error) {
+	if len(rest) < 8 {
+		return 0, "", errRecord
+	}
+	return int64(binary.BigEndian.Uint64(rest) ^ 1<<63), string(rest[8:]), nil
 }
 
 // after returns the end of the range of keys that begin with prefix.
@@ -79,13 +97,13 @@ func readNumbers(value []byte, numbers ...*int64) ([]byte, error) {
 	return value, nil
 }
 
-func appendLimits(dst []byte, l schedule.Limits) []byte {
-	return appendNumbers(dst, l.Delay, l.Blocked, l.Last, int64(l.Most))
+func appendKept(dst []byte, k schedule.Kept) []byte {
+	return appendNumbers(dst, k.Delay, k.Blocked, k.Last, int64(k.Most), int64(k.Waiting), k.First, int64(k.Completed))
 }
 
-func readLimits(value []byte) (l schedule.Limits, err error) {
-	var most int64
-	_, err = readNumbers(value, &l.Delay, &l.Blocked, &l.Last, &most)
-	l.Most = uint32(most)
-	return l, err
+func readKept(value []byte) (k schedule.Kept, err error) {
+	var most, waiting, completed int64
+	_, err = readNumbers(value, &k.Delay, &k.Blocked, &k.Last, &most, &waiting, &k.First, &completed)
+	k.Most, k.Waiting, k.Completed = uint32(most), int(waiting), int(completed)
+	return k, err
 }

@@ -57,13 +57,6 @@ func (s *Store) openReceipt() (err error) {
 	if err != nil {
 		return err
 	}
-	value, err := s.get([]byte{kindCommits})
-	if err == nil && value != nil {
-		_, err = readNumbers(value, &s.commits)
-	}
-	if err != nil {
-		return err
-	}
 	found, acknowledged := s.receipt(), readReceipt(s.receipts)
 	if acknowledged.Commits > found.Commits {
 		s.lost = fmt.Errorf("store %s: acknowledged were %v; found are %v. What the last %d commits changed is lost: "+

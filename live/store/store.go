@@ -3,10 +3,15 @@
 //  1. A call changes the schedule in memory and appends what is to be kept to a
 //     batch, both under one lock. It returns a [Commit], on which the caller waits
 //     before it tells anybody.
-//  2. One goroutine writes and syncs the batch while the next one fills: one sync
-//     serves all callers that wait.
-//  3. [Open] reads everything back: URLs, holds, blocks, delays, limits. It finds out
-//     whether all that was acknowledged is there (receipt.go).
+//  2. Batches are applied, so that Pebble's readers see them, when they are large, when
+//     something is asked for that they may have, or when they are to be synced. One
+//     goroutine syncs while the next batch fills: one sync serves all callers that wait.
+//  3. URLs are in Pebble, by name, and those that wait once more, by queue and due time.
+//     The schedule reads from there what is due next. Whether a URL is known is asked of
+//     Pebble, which has Bloom filters, and not under the lock.
+//  4. [Open] reads back queues and holds, and no other URL. It finds out whether all that was
+//     acknowledged is there (receipt.go), and takes up what an earlier version wrote
+//     (format.go).
 //
 // What was committed is kept whatever happens, and what was not is kept or lost in
 // the order of the calls. When the disk is nearly full, calls that write return
@@ -20,6 +25,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"math"
 	"regexp"
@@ -39,8 +45,10 @@ import (
 var ErrFull = errors.New("store: the disk is nearly full; nothing is written until there is room")
 
 const (
-	// maxBatch is how many bytes wait for the disk at most before callers do.
-	maxBatch = 16 << 20
+	// maxUnwritten is how many bytes wait for the disk at most before callers do.
+	maxUnwritten = 16 << 20
+	// largeBatch is how many bytes a batch has when it is applied.
+	largeBatch = 128 << 10
 	// reserve is how many free bytes of the disk are left, of a small disk a
 	// quarter: for what is not written yet, and for what Pebble rewrites.
 	reserve = 256 << 20
@@ -51,13 +59,15 @@ const (
 // Options are the settings of a store.
 type Options struct {
 	Delay  int64 // of queues without one of their own, in a new store; ms
-	Cache  int64 // bytes of records that are kept in memory; 0 stands for 64 MiB
+	Cache  int64 // bytes of records that are kept in memory; 0 stands for 256 MiB
 	Log    *slog.Logger
 	FS     vfs.FS              // nil is that of the system
 	Synced func(time.Duration) // is given how long each sync took; may be nil
 	// Sync is how long a commit may be acknowledged before it is synced: 0 syncs each commit
 	// before, and Never leaves it to the system.
 	Sync time.Duration
+
+	window int // of the schedule; 0 stands for 16
 }
 
 // Never is [Options].Sync of a store that is never synced.
@@ -69,17 +79,21 @@ type Store struct {
 	db  *pebble.DB
 	dir string
 
-	mu      sync.Mutex
-	room    sync.Cond // the batch was taken over by the writer
-	sched   *schedule.Schedule
-	batch   *pebble.Batch
-	pending *Commit // of batch
-	last    *Commit // of the batch before, if any
-	full    bool
-	looked  time.Time
-	closed  bool
-	key     []byte // scratch
-	value   []byte
+	mu        sync.Mutex
+	room      sync.Cond // what was applied is being synced
+	sched     *schedule.Schedule
+	batch     *pebble.Batch
+	inBatch   map[uint64]bool // hashes of the URLs of which there is something in the batch
+	seed      maphash.Seed
+	applied   int     // how many batches
+	unwritten int     // bytes of those of them that are not being synced yet
+	pending   *Commit // of these and the batch
+	last      *Commit // of what came before, if any
+	full      bool
+	looked    time.Time
+	closed    bool
+	key       []byte // scratch
+	value     []byte
 
 	commits  int64 // up to the last batch that was begun to be written
 	lost     error
@@ -105,11 +119,15 @@ func (c *Commit) Wait() {
 
 // Open opens the store in a directory, and makes it where it is missing.
 func Open(dir string, o *Options) (*Store, error) {
-	s := &Store{dir: dir, work: make(chan struct{}, 1), closing: make(chan struct{}), pending: newCommit()}
+	s := &Store{
+		dir: dir, work: make(chan struct{}, 1), closing: make(chan struct{}), pending: newCommit(),
+		seed: maphash.MakeSeed(), inBatch: map[uint64]bool{},
+	}
 	if o != nil {
 		s.opt = *o
 	}
-	s.opt.Cache = cmp.Or(s.opt.Cache, 64<<20)
+	s.opt.window = cmp.Or(s.opt.window, 16)
+	s.opt.Cache = cmp.Or(s.opt.Cache, 256<<20)
 	s.opt.Log = cmp.Or(s.opt.Log, slog.New(slog.DiscardHandler))
 	s.opt.FS = cmp.Or(s.opt.FS, vfs.Default)
 	s.room.L = &s.mu
@@ -192,25 +210,25 @@ func (s *Store) Close() error {
 	return errors.Join(s.receipts.Close(), s.db.Close())
 }
 
-// write commits batches as long as there are any.
+// write syncs what was applied as long as there is any.
 func (s *Store) write() {
 	for range s.work {
 		s.mu.Lock()
-		b, c := s.batch, s.pending
-		s.batch, s.pending, s.last = s.db.NewBatch(), newCommit(), c
+		c := s.pending
+		s.pending, s.last = newCommit(), c
 		s.commits++
-		b.Set([]byte{kindCommits}, appendNumbers(nil, s.commits), nil)
+		s.batch.Set([]byte{kindCommits}, appendNumbers(nil, s.commits, s.sched.Newest()), nil)
+		b := s.apply(s.opt.Sync == 0)
 		r := s.receipt()
+		s.unwritten = 0
 		s.room.Broadcast()
 		s.mu.Unlock()
 
 		began := time.Now()
-		how := pebble.NoSync
 		if s.opt.Sync == 0 {
-			how = pebble.Sync
+			s.must(b.SyncWait()) // and all that was applied before
+			b.Close()
 		}
-		s.must(b.Commit(how))
-		b.Close()
 		if _, err := s.receipts.WriteAt(r.line(), 0); err != nil {
 			s.opt.Log.Debug("no receipt is written", "error", err)
 		}
@@ -254,6 +272,26 @@ func (s *Store) syncEvery(every time.Duration) {
 	}
 }
 
+// apply has readers see the batch, and begins another one. If it is to be synced, the caller
+// waits for that and closes the batch.
+func (s *Store) apply(sync bool) *pebble.Batch {
+	s.sched.Changed(s.setQueue)
+	b := s.batch
+	s.batch = s.db.NewBatch()
+	s.applied++
+	s.unwritten += b.Len()
+	clear(s.inBatch)
+	switch {
+	case sync:
+		s.must(s.db.ApplyNoSyncWait(b, pebble.Sync))
+	case b.Empty():
+		s.must(b.Close())
+	default:
+		s.must(errors.Join(b.Commit(pebble.NoSync), b.Close()))
+	}
+	return b
+}
+
 // measureDisk notes whether the disk is nearly full, if it has not just been looked at.
 func (s *Store) measureDisk() {
 	if time.Since(s.looked) < lookEvery {
@@ -277,7 +315,7 @@ var errClosed = errors.New("store: closed")
 // lockForWrite locks the store for a call that writes.
 func (s *Store) lockForWrite() error {
 	s.mu.Lock()
-	for s.batch.Len() > maxBatch && !s.closed {
+	for s.unwritten > maxUnwritten && !s.closed {
 		s.room.Wait()
 	}
 	if s.closed {
@@ -294,8 +332,11 @@ func (s *Store) lockForWrite() error {
 // end unlocks it. The commit is that of all that was written up to here.
 func (s *Store) end() *Commit {
 	defer s.mu.Unlock()
-	if s.batch.Empty() || s.closed {
+	if s.closed || s.batch.Empty() && s.unwritten == 0 && !s.sched.IsChanged() {
 		return s.last
+	}
+	if s.batch.Len() > largeBatch {
+		s.apply(false)
 	}
 	select {
 	case s.work <- struct{}{}:
@@ -304,15 +345,19 @@ func (s *Store) end() *Commit {
 	return s.pending
 }
 
+// mark notes that something of a URL is in the batch, of the record with that key.
+func (s *Store) mark(key []byte) { s.inBatch[maphash.Bytes(s.seed, key)] = true }
+
 func (s *Store) setURL(id schedule.ID, u *schedule.URL, data []byte) {
 	s.key = appendURL(s.key[:0], kindURL, id)
-	s.value = append(appendNumbers(s.value[:0], u.Due, u.Created()/1000), data...)
+	s.mark(s.key)
+	s.value = append(appendNumbers(s.value[:0], u.Due, u.Created/1000), data...)
 	s.batch.Set(s.key, s.value, nil)
 }
 
 func (s *Store) setQueue(q *schedule.Queue) {
 	s.key = appendQueue(s.key[:0], kindQueue, q.Crawl(), &q.Key)
-	s.value = appendLimits(s.value[:0], q.Limits)
+	s.value = appendKept(s.value[:0], q.Kept())
 	s.batch.Set(s.key, s.value, nil)
 }
 
@@ -320,31 +365,104 @@ func idOf(t schedule.Taken) schedule.ID {
 	return schedule.ID{Crawl: t.Queue.Crawl(), Key: t.Queue.Key, URL: t.URL.Name}
 }
 
-// setHold keeps when a hold ends, or that it has ended if until is 0.
+// setWait keeps that a URL waits.
+func (s *Store) setWait(id schedule.ID, u *schedule.URL) {
+	s.key = appendWait(s.key[:0], id.Crawl, id.Key, u.Due, id.URL)
+	s.value = appendNumbers(s.value[:0], u.Created/1000)
+	s.batch.Set(s.key, s.value, nil)
+}
+
+func (s *Store) deleteWait(id schedule.ID, due int64) {
+	s.key = appendWait(s.key[:0], id.Crawl, id.Key, due, id.URL)
+	s.batch.Delete(s.key, nil)
+}
+
+// setHold keeps that a URL is held.
 func (s *Store) setHold(t schedule.Taken, until int64) {
 	s.key = appendURL(s.key[:0], kindHold, idOf(t))
-	if until == 0 {
-		s.batch.Delete(s.key, nil)
-		return
-	}
-	s.value = appendNumbers(s.value[:0], until)
+	s.value = appendNumbers(s.value[:0], until, t.URL.Due, t.URL.Created/1000)
 	s.batch.Set(s.key, s.value, nil)
+}
+
+func (s *Store) deleteHold(id schedule.ID) {
+	s.key = appendURL(s.key[:0], kindHold, id)
+	s.batch.Delete(s.key, nil)
+}
+
+// After implements [schedule.Disk].
+func (s *Store) After(q *schedule.Queue, place schedule.URL, n int) (found []schedule.URL, err error) {
+	if !s.batch.Empty() {
+		s.apply(false)
+	}
+	end := after(appendQueue(nil, kindWait, q.Crawl(), &q.Key))
+	from := append(appendWait(nil, q.Crawl(), q.Key, place.Due, place.Name), 0)
+	err = s.each(from, end, func(_, _, rest, value []byte) (bool, error) {
+		due, name, err := readWait(rest)
+		u := schedule.URL{Name: name, Due: due}
+		if err == nil {
+			_, err = readNumbers(value, &u.Created)
+			u.Created *= 1000
+		}
+		found = append(found, u)
+		return len(found) < n, err
+	})
+	if err != nil {
+		return nil, explain(s.dir, err)
+	}
+	return found, nil
 }
 
 // advance brings the schedule to a time, and keeps what is otherwise by that.
 func (s *Store) advance(now int64) {
+	newest := s.sched.Newest()
 	ended, back := s.sched.Advance(now)
 	if s.closed {
 		return
 	}
 	for _, t := range ended {
-		s.setHold(t, 0)
+		s.deleteHold(idOf(t))
+		s.setWait(idOf(t), &t.URL)
+		s.mark(appendURL(nil, kindURL, idOf(t)))
 	}
 	if !back {
 		return
 	}
 	s.opt.Log.Warn("the clock was set back; waits go on from there", "time", time.UnixMilli(now).UTC())
-	s.setLasts()
+	s.setHolds()
+	if newest > now {
+		s.discoverBy(now)
+	}
+}
+
+// discoverBy has URLs that were discovered later than now be discovered just now. It looks
+// at each.
+func (s *Store) discoverBy(now int64) {
+	s.apply(false)
+	s.must(s.URLs("", "", func(r *Record) bool {
+		if r.Created <= now {
+			return true
+		}
+		was := schedule.URL{Name: r.URL, Due: r.Due, Created: r.Created}
+		u := schedule.URL{Name: r.URL, Due: r.Due, Created: now / 1000 * 1000}
+		if was.Due == was.Created { // nobody has fetched it yet
+			u.Due = u.Created
+		}
+		q := s.sched.Lookup(r.Crawl, r.Key)
+		held := q.Held(r.URL)
+		s.sched.Amend(q, &was, u)
+		s.setURL(r.ID, &u, r.Data)
+		switch {
+		case held != nil:
+			s.setHold(schedule.Taken{Queue: q, URL: u}, held.Until)
+		case u.Due != schedule.Completed:
+			s.deleteWait(r.ID, was.Due)
+			s.setWait(r.ID, &u)
+		}
+		if s.batch.Len() > largeBatch {
+			s.apply(false)
+		}
+		return true
+	}))
 }
 
 // Shift says that the clock was set, as [schedule.Schedule.Shift] does.
@@ -355,28 +473,69 @@ func (s *Store) Shift(by time.Duration) {
 		return
 	}
 	s.sched.Shift(by.Milliseconds())
-	s.setLasts()
+	s.setHolds()
 }
 
-// setLasts keeps until when URLs are held, and when queues were served.
-func (s *Store) setLasts() {
+// setHolds keeps until when URLs are held.
+func (s *Store) setHolds() {
 	for t, until := range s.sched.Held {
 		s.setHold(t, until)
 	}
-	for _, crawl := range s.sched.Crawls() {
-		for _, q := range s.sched.QueuesOf(crawl) {
-			s.setQueue(q)
+}
+
+// known returns what is known of a URL, or nil, and whether it is held. It is called with the
+// lock, which it gives up while it reads.
+func (s *Store) known(id schedule.ID) (was *schedule.URL, held bool, err error) {
+	key := appendURL(make([]byte, 0, 256), kindURL, id)
+	hash := maphash.Bytes(s.seed, key)
+	for optimistic := true; ; optimistic = false {
+		q := s.sched.Lookup(id.Crawl, id.Key)
+		if q == nil {
+			return nil, false, nil
 		}
+		if h := q.Held(id.URL); h != nil {
+			return &h.URL, true, nil
+		}
+		if s.inBatch[hash] {
+			s.apply(false)
+		}
+		applied := s.applied
+		if optimistic {
+			s.mu.Unlock()
+		}
+		var r Record
+		found, err := s.read(key, &r, nil)
+		if optimistic {
+			s.mu.Lock()
+		}
+		switch {
+		case s.closed:
+			return nil, false, errClosed
+		case err != nil:
+			return nil, false, err
+		case applied != s.applied || s.inBatch[hash] || q != s.sched.Lookup(id.Crawl, id.Key):
+			continue // it may have changed meanwhile
+		case !found:
+			return nil, false, nil
+		}
+		return &schedule.URL{Name: id.URL, Due: r.Due, Created: r.Created}, false, nil
 	}
 }
 
-// ensure returns the queue of a URL.
-func (s *Store) ensure(id schedule.ID) *schedule.Queue {
-	q, created := s.sched.Ensure(id.Crawl, id.Key, nil)
-	if created {
-		s.setQueue(q)
+// put schedules a URL anew, or completes it, and keeps that.
+func (s *Store) put(id schedule.ID, was *schedule.URL, held bool, u schedule.URL, data []byte) {
+	s.sched.Put(s.sched.Ensure(id.Crawl, id.Key), was, u)
+	waits := was != nil && !held && was.Due != schedule.Completed
+	switch {
+	case held:
+		s.deleteHold(id)
+	case waits && was.Due != u.Due:
+		s.deleteWait(id, was.Due)
 	}
-	return q
+	s.setURL(id, &u, data)
+	if u.Due != schedule.Completed && !(waits && was.Due == u.Due) {
+		s.setWait(id, &u)
+	}
 }
 
 // Discover schedules a URL that is not known yet, and reports whether it was so.
@@ -384,12 +543,11 @@ func (s *Store) Discover(id schedule.ID, due, created int64, data []byte) (bool,
 	if err := s.lockForWrite(); err != nil {
 		return false, nil, err
 	}
-	q := s.ensure(id)
-	unknown := q.Find(id.URL) == nil
-	if unknown {
-		s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
+	was, _, err := s.known(id)
+	if was == nil && err == nil {
+		s.put(id, nil, false, schedule.URL{Name: id.URL, Due: due, Created: created / 1000 * 1000}, data)
 	}
-	return unknown, s.end(), nil
+	return was == nil && err == nil, s.end(), err
 }
 
 // Value is a value of the caller's. One without data is forgotten.
@@ -413,15 +571,29 @@ func (s *Store) PutLate(
 	if err := s.lockForWrite(); err != nil {
 		return nil, err
 	}
-	due, data := f()
-	q := s.ensure(id)
-	if u := q.Find(id.URL); u != nil && s.sched.Until(u) > 0 {
-		s.key = appendURL(s.key[:0], kindHold, id)
-		s.batch.Delete(s.key, nil)
+	was, held, err := s.known(id)
+	if err != nil {
+		return s.end(), err
 	}
-	s.setURL(id, s.sched.Put(q, id.URL, due, created), data)
+	due, data := f()
+	u := schedule.URL{Name: id.URL, Due: due, Created: created / 1000 * 1000}
+	if was != nil {
+		u.Created = was.Created
+	}
+	s.put(id, was, held, u, data)
 	s.setValues(values)
 	return s.end(), nil
+}
+
+// data returns what the caller keeps of a URL that is known. It is called with the lock.
+func (s *Store) data(id schedule.ID) ([]byte, error) {
+	key := appendURL(nil, kindURL, id)
+	if s.inBatch[maphash.Bytes(s.seed, key)] {
+		s.apply(false)
+	}
+	var r Record
+	_, err := s.read(key, &r, bytes.Clone)
+	return r.Data, err
 }
 
 // SetData replaces the data of a URL, if it is known, and nothing else.
@@ -429,30 +601,43 @@ func (s *Store) SetData(id schedule.ID, data []byte) (*Commit, error) {
 	if err := s.lockForWrite(); err != nil {
 		return nil, err
 	}
-	if u := s.sched.Lookup(id.Crawl, id.Key).Find(id.URL); u != nil {
-		s.setURL(id, u, data)
+	was, _, err := s.known(id)
+	if was != nil {
+		s.setURL(id, was, data)
 	}
-	return s.end(), nil
+	return s.end(), err
 }
 
 // Hasten makes URLs due now, and returns the places of those that are not known or
-// completed. It leaves URLs that are held. It is not kept: whoever hastens does it
-// again after a start.
-func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int) {
+// completed. It leaves URLs that are held.
+func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int, err error) {
 	s.mu.Lock()
 	defer s.end()
 	s.advance(now)
 	for i, id := range ids {
-		q := s.sched.Lookup(id.Crawl, id.Key)
-		u := q.Find(id.URL)
+		was, held, err := s.known(id)
 		switch {
-		case u == nil || u.Due == schedule.Completed:
+		case err != nil:
+			return gone, err
+		case was == nil || was.Due == schedule.Completed:
 			gone = append(gone, i)
-		case s.sched.Until(u) == 0:
-			s.sched.Put(q, id.URL, now, u.Created())
+		case !held:
+			data, err := s.data(id)
+			if err != nil {
+				return gone, err
+			}
+			s.put(id, was, false, schedule.URL{Name: id.URL, Due: now, Created: was.Created}, data)
 		}
 	}
-	return gone
+	return gone, nil
+}
+
+// Held reports whether a URL was handed out and not put back.
+func (s *Store) Held(id schedule.ID, now int64) bool {
+	s.mu.Lock()
+	defer s.end()
+	s.advance(now)
+	return s.sched.Lookup(id.Crawl, id.Key).Held(id.URL) != nil
 }
 
 // Record is what is kept of a URL.
@@ -470,26 +655,49 @@ func (s *Store) Take(r schedule.Request) (records []Record, queues int, err erro
 		return nil, 0, err
 	}
 	s.advance(r.Now)
-	taken := s.sched.Take(nil, r)
-	records = make([]Record, len(taken))
-	for i, t := range taken {
-		records[i] = Record{ID: idOf(t), Due: t.URL.Due, Created: t.URL.Created()}
-		s.setHold(t, s.sched.Until(t.URL))
-		if i == 0 || taken[i-1].Queue != t.Queue {
-			queues++
-			s.setQueue(t.Queue)
-		}
-	}
+	queues, err = s.sched.Take(r, func(t schedule.Taken, until int64) {
+		id := idOf(t)
+		records = append(records, Record{ID: id, Due: t.URL.Due, Created: t.URL.Created})
+		s.deleteWait(id, t.URL.Due)
+		s.setHold(t, until)
+		s.key[0] = kindURL // the key is that of the hold but for the kind
+		s.mark(s.key)
+	})
 	s.end().Wait()
+	if err != nil && len(records) > 0 { // the next call says so
+		s.opt.Log.Error("some URLs that are due cannot be read", "error", err)
+		err = nil
+	}
+	var key []byte
 	for i := range records {
 		// A URL that was removed meanwhile has no data.
-		if kept, err := s.Find(records[i].ID); err != nil {
+		key = appendURL(key[:0], kindURL, records[i].ID)
+		var kept Record
+		if _, err := s.read(key, &kept, bytes.Clone); err != nil {
 			return nil, 0, err
-		} else if kept != nil {
-			records[i].Data = kept.Data
 		}
+		records[i].Data = kept.Data
 	}
-	return records, queues, nil
+	return records, queues, err
+}
+
+// read reads the record of a URL with that key, if there is one, and what keep returns of
+// its data; none if keep is nil.
+func (s *Store) read(key []byte, r *Record, keep func([]byte) []byte) (found bool, err error) {
+	value, closer, err := s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer closer.Close()
+	if err = r.read(value); keep == nil {
+		r.Data = nil
+	} else {
+		r.Data = keep(r.Data)
+	}
+	return true, err
 }
 
 // get returns a copy of what is kept under a key, or nil.
@@ -513,12 +721,12 @@ func (s *Store) Backup(dir string) error {
 
 // Find returns what is kept of a URL, or nil if it is not known.
 func (s *Store) Find(id schedule.ID) (*Record, error) {
-	value, err := s.get(appendURL(nil, kindURL, id))
-	if value == nil {
+	r := &Record{ID: id}
+	found, err := s.read(appendURL(nil, kindURL, id), r, bytes.Clone)
+	if !found {
 		return nil, err
 	}
-	r := &Record{ID: id}
-	return r, r.read(value)
+	return r, err
 }
 
 func (r *Record) read(value []byte) error {
@@ -555,15 +763,16 @@ func (s *Store) each(from, to []byte, f func(crawl, key, rest, value []byte) (mo
 	})
 }
 
-// URLs calls yield with the URLs of a queue, or of a crawl if key is "", in the
-// order of their keys, until it returns false. Record and data are good until yield
-// returns.
+// URLs calls yield with the URLs of a queue, of a crawl if key is "", or of all if crawl is
+// "", in the order of their keys, until it returns false. Record and data are good until
+// yield returns.
 func (s *Store) URLs(crawl, key string, yield func(*Record) bool) error {
-	k := &key
-	if key == "" {
-		k = nil
+	prefix := []byte{kindURL}
+	if key != "" {
+		prefix = appendQueue(nil, kindURL, crawl, &key)
+	} else if crawl != "" {
+		prefix = appendQueue(nil, kindURL, crawl, nil)
 	}
-	prefix := appendQueue(nil, kindURL, crawl, k)
 	var r Record
 	return s.each(prefix, after(prefix), func(crawl, key, url, value []byte) (bool, error) {
 		r.ID = schedule.ID{Crawl: string(crawl), Key: string(key), URL: string(url)}
@@ -610,7 +819,6 @@ func (s *Store) Change(crawl, key string, change func(*schedule.Limits)) (bool, 
 		l := q.Limits
 		change(&l)
 		s.sched.SetLimits(q, l)
-		s.setQueue(q)
 	}
 	s.end().Wait()
 	return q != nil, nil
@@ -641,10 +849,11 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 	for _, q := range queues {
 		n += s.sched.RemoveQueue(q)
 	}
-	for _, kind := range []byte{kindURL, kindHold, kindQueue} {
+	for _, kind := range []byte{kindURL, kindWait, kindHold, kindQueue} {
 		from := appendQueue(nil, kind, crawl, key)
 		s.batch.DeleteRange(from, after(from), nil)
 	}
+	s.apply(false) // which URLs are in it is not known
 	s.end().Wait()
 	return n, nil
 }
@@ -652,30 +861,38 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 // RemoveBefore forgets the URLs of a queue, or of a crawl if key is "", that became
 // known before a time. It returns how many they were; the queues stay.
 func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error) {
-	s.mu.Lock()
-	queues := s.sched.QueuesOf(crawl)
-	s.mu.Unlock()
-	var commit *Commit
-	for _, q := range queues {
-		if key != "" && key != q.Key {
-			continue
-		}
-		if err := s.lockForWrite(); err != nil {
-			return n, err
-		}
-		if q == s.sched.Lookup(crawl, q.Key) { // it was not removed meanwhile
-			for _, url := range s.sched.RemoveBefore(q, created) {
-				n++
-				for _, kind := range []byte{kindURL, kindHold} {
-					s.key = appendURL(s.key[:0], kind, schedule.ID{Crawl: crawl, Key: q.Key, URL: url})
-					s.batch.Delete(s.key, nil)
-				}
-			}
-		}
-		commit = s.end()
+	if err := s.lockForWrite(); err != nil {
+		return 0, err
 	}
+	s.apply(false)
+	commit := s.end()
+	var failed error
+	err = s.URLs(crawl, key, func(r *Record) bool {
+		if r.Created >= created {
+			return true
+		}
+		if failed = s.lockForWrite(); failed != nil {
+			return false
+		}
+		was, held, err := s.known(r.ID)
+		if was != nil && was.Created < created { // it was not removed meanwhile
+			n++
+			s.sched.Drop(s.sched.Lookup(crawl, r.Key), was)
+			switch {
+			case held:
+				s.deleteHold(r.ID)
+			case was.Due != schedule.Completed:
+				s.deleteWait(r.ID, was.Due)
+			}
+			s.key = appendURL(s.key[:0], kindURL, r.ID)
+			s.mark(s.key)
+			s.batch.Delete(s.key, nil)
+		}
+		commit, failed = s.end(), err
+		return failed == nil
+	})
 	commit.Wait()
-	return n, nil
+	return n, cmp.Or(err, failed)
 }
 
 // SetValue keeps a value of the caller's.
@@ -718,7 +935,7 @@ func (s *Store) Values(prefix, from string, yield func(name string, data []byte)
 
 // load reads the schedule.
 func (s *Store) load() error {
-	s.sched = schedule.New(s.opt.Delay)
+	s.sched = schedule.New(s.opt.Delay, s, s.opt.window)
 	delay, err := s.get([]byte{kindQueue})
 	if err == nil && delay != nil {
 		_, err = readNumbers(delay, &s.opt.Delay)
@@ -728,35 +945,33 @@ func (s *Store) load() error {
 		return err
 	}
 	err = s.each([]byte{kindQueue, 0}, []byte{kindQueue + 1}, func(crawl, key, _, value []byte) (bool, error) {
-		limits, err := readLimits(value)
-		s.sched.Ensure(string(crawl), string(key), &limits)
-		return true, err
-	})
-	if err != nil {
-		return err
-	}
-	var q *schedule.Queue
-	queue := func(crawl, key []byte) *schedule.Queue {
-		if q == nil || q.Key != string(key) || q.Crawl() != string(crawl) {
-			q, _ = s.sched.Ensure(string(crawl), string(key), nil)
+		k, err := readKept(value)
+		if err == nil {
+			s.sched.Restore(string(crawl), string(key), k)
 		}
-		return q
-	}
-	err = s.each([]byte{kindURL}, []byte{kindURL + 1}, func(crawl, key, url, value []byte) (bool, error) {
-		var due, created int64
-		_, err := readNumbers(value, &due, &created)
-		s.sched.Restore(queue(crawl, key), string(url), due, created*1000)
 		return true, err
 	})
 	if err != nil {
 		return err
 	}
 	err = s.each([]byte{kindHold}, []byte{kindHold + 1}, func(crawl, key, url, value []byte) (bool, error) {
+		u := schedule.URL{Name: string(url)}
 		var until int64
-		_, err := readNumbers(value, &until)
-		s.sched.RestoreHold(queue(crawl, key), string(url), until)
+		_, err := readNumbers(value, &until, &u.Due, &u.Created)
+		u.Created *= 1000
+		if q := s.sched.Lookup(string(crawl), string(key)); q != nil {
+			s.sched.RestoreHold(schedule.Taken{Queue: q, URL: u}, until)
+		}
 		return true, err
 	})
-	s.sched.Restored()
+	if err != nil {
+		return err
+	}
+	var newest int64
+	value, err := s.get([]byte{kindCommits})
+	if err == nil && value != nil {
+		_, err = readNumbers(value, &s.commits, &newest)
+	}
+	s.sched.Restored(newest)
 	return err
 }

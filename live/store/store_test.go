@@ -18,8 +18,10 @@ import (
 	"ephemera/live/schedule"
 )
 
-func open(t *testing.T, fs vfs.FS) *Store {
-	s, err := Open("frontier", &Options{FS: fs, Delay: 1000})
+func open(t *testing.T, fs vfs.FS) *Store { return openWindow(t, fs, 0) }
+
+func openWindow(t *testing.T, fs vfs.FS, window int) *Store {
+	s, err := Open("frontier", &Options{FS: fs, Delay: 1000, window: window})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,6 @@ type modelQueue struct {
 
 type modelURL struct {
 	Record
-	kept  Record // on disk
 	until int64
 }
 
@@ -130,8 +131,7 @@ func (m *model) put(id schedule.ID, due, now int64, data string) {
 	if u := q.urls[id.URL]; u != nil {
 		created = u.Created
 	}
-	r := Record{id, due, created, []byte(data)}
-	q.urls[id.URL] = &modelURL{Record: r, kept: r}
+	q.urls[id.URL] = &modelURL{Record: Record{id, due, created, []byte(data)}}
 }
 
 // setBack has the clock go from one time back to another.
@@ -165,14 +165,8 @@ func (m *model) discovered(now int64) {
 	}
 }
 
-// restart puts the queues in the order in which they were served last, and takes up what
-// is on disk.
+// restart puts the queues in the order in which they were served last.
 func (m *model) restart(now int64) {
-	for _, q := range m.queues {
-		for _, u := range q.urls {
-			u.Record = u.kept
-		}
-	}
 	m.discovered(now)
 	slices.SortFunc(m.queues, func(a, b *modelQueue) int {
 		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.crawl, b.crawl), cmp.Compare(a.key, b.key))
@@ -243,7 +237,7 @@ func show(r *Record) string { return fmt.Sprintf("%q %d %d %s", r.ID, r.Due, r.C
 func (m *model) all() (all []string) {
 	for _, q := range m.queues {
 		for _, u := range q.urls {
-			all = append(all, show(&u.kept))
+			all = append(all, show(&u.Record))
 		}
 	}
 	slices.Sort(all)
@@ -341,7 +335,8 @@ func walk(t *testing.T, seed uint64) {
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	span := func() int64 { return []int64{0, 1, 2, 500, 1000, 2000, 5000}[rng.IntN(7)] }
 	fs := vfs.NewCrashableMem()
-	s := open(t, fs)
+	window := 1 + int(seed%4) // so that most URLs are on disk only
+	s := openWindow(t, fs, window)
 	defer func() { s.Close() }()
 	m := &model{delay: 1000}
 	now := int64(1_000_000_000)
@@ -435,7 +430,7 @@ func walk(t *testing.T, seed uint64) {
 			s.end().Wait() // so that all of it is there, ends of holds too, which nobody waits for
 			fs = crash(fs, 50*rng.IntN(3), seed)
 			s.Close()
-			s = open(t, fs)
+			s = openWindow(t, fs, window)
 			m.restart(now)
 			var got []string
 			for _, crawl := range names[:2] {
@@ -619,7 +614,7 @@ func TestFormat(t *testing.T) {
 	if err == nil {
 		s.Close()
 	}
-	if want := "newer than this program: it is 2; this one reads up to 1"; !strings.Contains(fmt.Sprint(err), want) {
+	if want := "newer than this program: it is 3; this one reads up to 2"; !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("the error is %v, want %q", err, want)
 	}
 }
