@@ -48,7 +48,7 @@ const (
 	// maxUnwritten is how many bytes wait for the disk at most before callers do.
 	maxUnwritten = 16 << 20
 	// largeBatch is how many bytes a batch has when it is applied.
-	largeBatch = 128 << 10
+	largeBatch = 512 << 10
 	// reserve is how many free bytes of the disk are left, of a small disk a
 	// quarter: for what is not written yet, and for what Pebble rewrites.
 	reserve = 256 << 20
@@ -83,8 +83,9 @@ type Store struct {
 	room      sync.Cond // what was applied is being synced
 	sched     *schedule.Schedule
 	batch     *pebble.Batch
+	recent    []recentURL
 	inBatch   map[uint64]bool // hashes of the URLs of which there is something in the batch
-	seed      maphash.Seed
+	seed      [2]maphash.Seed
 	applied   int     // how many batches
 	unwritten int     // bytes of those of them that are not being synced yet
 	pending   *Commit // of these and the batch
@@ -105,6 +106,16 @@ type Store struct {
 	unsynced atomic.Bool // something was acknowledged since the last sync
 }
 
+// recentURL is what is known of a URL that was put lately, which commonly is put again soon. It
+// stands for the URL of which both hashes are these, at the place that the first one says.
+type recentURL struct {
+	hash         [2]uint64
+	due, created int64
+}
+
+// mostRecent is how many of them there are at most: 32 MB.
+const mostRecent = 1 << 20
+
 // Commit is the writing of what a call changed; nil is that of nothing.
 type Commit struct{ done chan struct{} }
 
@@ -121,7 +132,8 @@ func (c *Commit) Wait() {
 func Open(dir string, o *Options) (*Store, error) {
 	s := &Store{
 		dir: dir, work: make(chan struct{}, 1), closing: make(chan struct{}), pending: newCommit(),
-		seed: maphash.MakeSeed(), inBatch: map[uint64]bool{},
+		seed:    [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		inBatch: map[uint64]bool{}, recent: make([]recentURL, mostRecent),
 	}
 	if o != nil {
 		s.opt = *o
@@ -345,12 +357,21 @@ func (s *Store) end() *Commit {
 	return s.pending
 }
 
+// hash returns what stands for a URL whose record has that key.
+func (s *Store) hash(key []byte) [2]uint64 {
+	return [2]uint64{maphash.Bytes(s.seed[0], key), maphash.Bytes(s.seed[1], key)}
+}
+
 // mark notes that something of a URL is in the batch, of the record with that key.
-func (s *Store) mark(key []byte) { s.inBatch[maphash.Bytes(s.seed, key)] = true }
+func (s *Store) mark(key []byte) { s.inBatch[s.hash(key)[0]] = true }
+
+func (s *Store) recentOf(hash [2]uint64) *recentURL { return &s.recent[hash[0]%mostRecent] }
 
 func (s *Store) setURL(id schedule.ID, u *schedule.URL, data []byte) {
 	s.key = appendURL(s.key[:0], kindURL, id)
-	s.mark(s.key)
+	hash := s.hash(s.key)
+	s.inBatch[hash[0]] = true
+	*s.recentOf(hash) = recentURL{hash, u.Due, u.Created}
 	s.value = append(appendNumbers(s.value[:0], u.Due, u.Created/1000), data...)
 	s.batch.Set(s.key, s.value, nil)
 }
@@ -487,7 +508,7 @@ func (s *Store) setHolds() {
 // lock, which it gives up while it reads.
 func (s *Store) known(id schedule.ID) (was *schedule.URL, held bool, err error) {
 	key := appendURL(make([]byte, 0, 256), kindURL, id)
-	hash := maphash.Bytes(s.seed, key)
+	hash := s.hash(key)
 	for optimistic := true; ; optimistic = false {
 		q := s.sched.Lookup(id.Crawl, id.Key)
 		if q == nil {
@@ -496,7 +517,10 @@ func (s *Store) known(id schedule.ID) (was *schedule.URL, held bool, err error) 
 		if h := q.Held(id.URL); h != nil {
 			return &h.URL, true, nil
 		}
-		if s.inBatch[hash] {
+		if r := s.recentOf(hash); r.hash == hash {
+			return &schedule.URL{Name: id.URL, Due: r.due, Created: r.created}, false, nil
+		}
+		if s.inBatch[hash[0]] {
 			s.apply(false)
 		}
 		applied := s.applied
@@ -513,11 +537,12 @@ func (s *Store) known(id schedule.ID) (was *schedule.URL, held bool, err error) 
 			return nil, false, errClosed
 		case err != nil:
 			return nil, false, err
-		case applied != s.applied || s.inBatch[hash] || q != s.sched.Lookup(id.Crawl, id.Key):
+		case applied != s.applied || s.inBatch[hash[0]] || q != s.sched.Lookup(id.Crawl, id.Key):
 			continue // it may have changed meanwhile
 		case !found:
 			return nil, false, nil
 		}
+		*s.recentOf(hash) = recentURL{hash, r.Due, r.Created}
 		return &schedule.URL{Name: id.URL, Due: r.Due, Created: r.Created}, false, nil
 	}
 }
@@ -588,7 +613,7 @@ func (s *Store) PutLate(
 // data returns what the caller keeps of a URL that is known. It is called with the lock.
 func (s *Store) data(id schedule.ID) ([]byte, error) {
 	key := appendURL(nil, kindURL, id)
-	if s.inBatch[maphash.Bytes(s.seed, key)] {
+	if s.inBatch[s.hash(key)[0]] {
 		s.apply(false)
 	}
 	var r Record
@@ -854,6 +879,7 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 		s.batch.DeleteRange(from, after(from), nil)
 	}
 	s.apply(false) // which URLs are in it is not known
+	s.seed[1] = maphash.MakeSeed()
 	s.end().Wait()
 	return n, nil
 }
@@ -886,6 +912,7 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 			}
 			s.key = appendURL(s.key[:0], kindURL, r.ID)
 			s.mark(s.key)
+			*s.recentOf(s.hash(s.key)) = recentURL{}
 			s.batch.Delete(s.key, nil)
 		}
 		commit, failed = s.end(), err
