@@ -13,6 +13,7 @@ const (
 	kindURL   = 'u' // due time, when it became known, the caller's data
 	kindWait  = 'd' // of a URL that is scheduled and not held, by due time: when it became known
 	kindHold  = 'h' // of a URL that is held: end of the hold, due time, when it became known
+	kindSoon  = 't' // of a URL that was hastened: its due time before
 	kindQueue = 'q' // schedule.Kept
 	kindValue = 'v' // a value of the caller's
 

@@ -27,9 +27,11 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,6 +86,7 @@ type Store struct {
 	sched     *schedule.Schedule
 	batch     *pebble.Batch
 	recent    []recentURL
+	soon      map[string]bool // keys of the records of URLs that were hastened and not put since
 	inBatch   map[uint64]bool // hashes of the URLs of which there is something in the batch
 	seed      [2]maphash.Seed
 	applied   int     // how many batches
@@ -133,7 +136,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	s := &Store{
 		dir: dir, work: make(chan struct{}, 1), closing: make(chan struct{}), pending: newCommit(),
 		seed:    [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		inBatch: map[uint64]bool{}, recent: make([]recentURL, mostRecent),
+		inBatch: map[uint64]bool{}, recent: make([]recentURL, mostRecent), soon: map[string]bool{},
 	}
 	if o != nil {
 		s.opt = *o
@@ -549,6 +552,23 @@ func (s *Store) known(id schedule.ID) (was *schedule.URL, held bool, err error) 
 
 // put schedules a URL anew, or completes it, and keeps that.
 func (s *Store) put(id schedule.ID, was *schedule.URL, held bool, u schedule.URL, data []byte) {
+	s.notSoon(id)
+	s.set(id, was, held, u, data)
+}
+
+// notSoon forgets that a URL was hastened.
+func (s *Store) notSoon(id schedule.ID) {
+	if len(s.soon) == 0 {
+		return
+	}
+	if s.key = appendURL(s.key[:0], kindSoon, id); s.soon[string(s.key)] {
+		delete(s.soon, string(s.key))
+		s.batch.Delete(s.key, nil)
+	}
+}
+
+// set is put of a URL that stays hastened if it is.
+func (s *Store) set(id schedule.ID, was *schedule.URL, held bool, u schedule.URL, data []byte) {
 	s.sched.Put(s.sched.Ensure(id.Crawl, id.Key), was, u)
 	waits := was != nil && !held && was.Due != schedule.Completed
 	switch {
@@ -634,7 +654,8 @@ func (s *Store) SetData(id schedule.ID, data []byte) (*Commit, error) {
 }
 
 // Hasten makes URLs due now, and returns the places of those that are not known or
-// completed. It leaves URLs that are held.
+// completed. It leaves URLs that are held. After a start they are due again when they were to be
+// before: whoever hastens does it again.
 func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int, err error) {
 	s.mu.Lock()
 	defer s.end()
@@ -651,7 +672,11 @@ func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int, err error) {
 			if err != nil {
 				return gone, err
 			}
-			s.put(id, was, false, schedule.URL{Name: id.URL, Due: now, Created: was.Created}, data)
+			if s.key = appendURL(s.key[:0], kindSoon, id); !s.soon[string(s.key)] {
+				s.soon[string(s.key)] = true
+				s.batch.Set(s.key, appendNumbers(nil, was.Due), nil)
+			}
+			s.set(id, was, false, schedule.URL{Name: id.URL, Due: now, Created: was.Created}, data)
 		}
 	}
 	return gone, nil
@@ -874,7 +899,9 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 	for _, q := range queues {
 		n += s.sched.RemoveQueue(q)
 	}
-	for _, kind := range []byte{kindURL, kindWait, kindHold, kindQueue} {
+	soon := string(appendQueue(nil, kindSoon, crawl, key))
+	maps.DeleteFunc(s.soon, func(url string, _ bool) bool { return strings.HasPrefix(url, soon) })
+	for _, kind := range []byte{kindURL, kindWait, kindHold, kindSoon, kindQueue} {
 		from := appendQueue(nil, kind, crawl, key)
 		s.batch.DeleteRange(from, after(from), nil)
 	}
@@ -903,6 +930,7 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 		was, held, err := s.known(r.ID)
 		if was != nil && was.Created < created { // it was not removed meanwhile
 			n++
+			s.notSoon(r.ID)
 			s.sched.Drop(s.sched.Lookup(crawl, r.Key), was)
 			switch {
 			case held:
@@ -1000,5 +1028,35 @@ func (s *Store) load() error {
 		_, err = readNumbers(value, &s.commits, &newest)
 	}
 	s.sched.Restored(newest)
-	return err
+	if err != nil {
+		return err
+	}
+	return s.unhasten()
+}
+
+// unhasten has URLs that were hastened before the start be due when they were to be before.
+func (s *Store) unhasten() error {
+	defer s.apply(false)
+	return s.each([]byte{kindSoon}, []byte{kindSoon + 1}, func(crawl, key, url, value []byte) (bool, error) {
+		id := schedule.ID{Crawl: string(crawl), Key: string(key), URL: string(url)}
+		r, err := s.Find(id)
+		if r == nil || err != nil {
+			return err == nil, err
+		}
+		was := schedule.URL{Name: id.URL, Due: r.Due, Created: r.Created}
+		u := was
+		if _, err := readNumbers(value, &u.Due); err != nil {
+			return false, err
+		}
+		q := s.sched.Lookup(id.Crawl, id.Key)
+		if held := q.Held(id.URL); held != nil {
+			s.sched.Amend(q, &was, u)
+			s.setHold(schedule.Taken{Queue: q, URL: u}, held.Until)
+			s.setURL(id, &u, r.Data)
+		} else {
+			s.set(id, &was, false, u, r.Data)
+		}
+		s.batch.Delete(appendURL(nil, kindSoon, id), nil)
+		return true, nil
+	})
 }

@@ -109,7 +109,8 @@ type modelQueue struct {
 
 type modelURL struct {
 	Record
-	until int64
+	until  int64
+	before int64 // when it was due before it was hastened; 0 if it was not
 }
 
 func (m *model) find(crawl, key string) *modelQueue {
@@ -165,8 +166,14 @@ func (m *model) discovered(now int64) {
 	}
 }
 
-// restart puts the queues in the order in which they were served last.
+// restart puts the queues in the order in which they were served last. What was hastened is
+// due again when it was before.
 func (m *model) restart(now int64) {
+	for _, q := range m.queues {
+		for _, u := range q.urls {
+			u.Due, u.before = cmp.Or(u.before, u.Due), 0
+		}
+	}
 	m.discovered(now)
 	slices.SortFunc(m.queues, func(a, b *modelQueue) int {
 		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.crawl, b.crawl), cmp.Compare(a.key, b.key))
@@ -352,7 +359,7 @@ func walk(t *testing.T, seed uint64) {
 		var gone, want int
 		var unknown, found bool
 		var err error
-		switch call := rng.IntN(24); {
+		switch call := rng.IntN(26); {
 		case call < 5:
 			if back := int64(3_600_000); rng.IntN(10) == 0 {
 				m.setBack(now, now-back)
@@ -417,7 +424,20 @@ func walk(t *testing.T, seed uint64) {
 				}
 				return gone
 			})
-		case call < 23:
+		case call < 24:
+			var places []int
+			places, err = s.Hasten([]schedule.ID{id}, now)
+			u := (*modelURL)(nil)
+			if q != nil {
+				u = q.urls[id.URL]
+			}
+			if check("hastened", len(places) == 0, u != nil && u.Due != schedule.Completed); len(places) == 0 {
+				if u.until <= now {
+					u.before = cmp.Or(u.before, u.Due)
+					u.Due = now
+				}
+			}
+		case call < 25:
 			before := now - span()
 			gone, err = s.RemoveBefore(id.Crawl, id.Key, before)
 			if q != nil {
