@@ -4,11 +4,13 @@
 //
 //	go run ./cmd/frontier
 //	go run ./cmd/frontier -learn news:60
+//	go run ./cmd/frontier -nodes a:7071,b:7071 -node a:7071 -listen :7071
 //	go run ./cmd/frontier -export urls.jsonl
 //	go run ./cmd/frontier -export urls.jsonl -from 127.0.0.1:7071
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,6 +23,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +31,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
@@ -56,6 +60,12 @@ const (
 // keepAlive is how a client that has vanished is found out: within two minutes.
 var keepAlive = keepalive.ServerParameters{Time: time.Minute, Timeout: time.Minute}
 
+// peerAlive is how a node that has vanished is found out: within 15 seconds.
+var peerAlive = keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true}
+
+// longestBackoff is how long a node that comes back may be taken for one that does not answer.
+const longestBackoff = 2 * time.Second
+
 func main() {
 	debug.SetGCPercent(50) // most of the memory is URLs, which last
 	cli.Main("frontier", run)
@@ -69,6 +79,8 @@ type settings struct {
 	backups, check     string
 	sync               time.Duration
 	log                cli.LogFormat
+	nodes              []string
+	node               string
 	learn              map[string]frontier.LearnOptions
 }
 
@@ -94,6 +106,9 @@ put is on disk when it is acknowledged.
 	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; "+
 		"with ,interest:4h, ,delay:2 or ,deadline:24h behind it for another aim than ,delay, the mean time until "+
 		"an item is found; with ,shadow it only looks on", func(v string) error { return learnFlag(v, s.learn) })
+	f.Func("nodes", "`addresses` of the frontiers that share the URLs, the same list for each, as a:7071,b:7071",
+		func(v string) error { s.nodes = strings.Split(v, ","); return nil })
+	f.StringVar(&s.node, "node", "", "with -nodes: `address` of this one; by default that of -listen")
 	f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
 	f.StringVar(&s.from, "from", "",
 		"with -export: `address` of a service that runs, "+
@@ -109,6 +124,9 @@ put is on disk when it is acknowledged.
 		return false, cli.Usagef("-tls-cert and -tls-key are given together or not at all")
 	case s.exportTo != "" && s.importOf != "":
 		return false, cli.Usagef("-export and -import are two runs")
+	}
+	if err := s.parseNodes(); err != nil {
+		return false, err
 	}
 	for crawl, o := range s.learn {
 		if !(o.PerHour > 0) || math.IsInf(o.PerHour, 1) {
@@ -132,6 +150,53 @@ func syncFlag(v string) (time.Duration, error) {
 		return 0, errors.New("allowed are every, off, and a time above 0 such as 100ms")
 	}
 	return d, nil
+}
+
+func (s *settings) parseNodes() error {
+	switch {
+	case s.nodes == nil && s.node == "":
+		return nil
+	case s.nodes == nil:
+		return cli.Usagef("-node is given with -nodes")
+	}
+	s.node = cmp.Or(s.node, s.listen)
+	for i, address := range s.nodes {
+		if _, _, err := net.SplitHostPort(address); err != nil || slices.Index(s.nodes, address) != i {
+			return cli.Usagef("-nodes: %q is at place %d; allowed are addresses as host:7071, each once", address, i+1)
+		}
+	}
+	if !slices.Contains(s.nodes, s.node) {
+		return cli.Usagef("-nodes has no %q, the address of this one; allowed for -node is one of the list", s.node)
+	}
+	return nil
+}
+
+// peers returns the clients of the other nodes, and closes their connections with the context.
+func (s *settings) peers(ctx context.Context) (map[string]pb.URLFrontierClient, error) {
+	peers := map[string]pb.URLFrontierClient{}
+	for _, address := range s.nodes {
+		if address == s.node {
+			continue
+		}
+		creds := insecure.NewCredentials()
+		if s.cert != "" {
+			var err error
+			if creds, err = credentials.NewClientTLSFromFile(s.cert, ""); err != nil {
+				return nil, err
+			}
+		}
+		again := backoff.DefaultConfig
+		again.MaxDelay = longestBackoff
+		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(creds),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: longestBackoff}),
+			grpc.WithKeepaliveParams(peerAlive))
+		if err != nil {
+			return nil, fmt.Errorf("-nodes: %s: %w", address, err)
+		}
+		context.AfterFunc(ctx, func() { conn.Close() })
+		peers[address] = pb.NewURLFrontierClient(conn)
+	}
+	return peers, nil
 }
 
 // learnFlag reads CRAWL:PER_HOUR, with ,OBJECTIVE or ,shadow behind it, or the name of a TOML
@@ -224,8 +289,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	living, end := context.WithCancel(context.Background())
+	defer end()
+	peers, err := set.peers(living)
+	if err != nil {
+		return err
+	}
 	server, err = frontier.New(st, frontier.Options{
-		Address: listen.Addr().String(), Log: log, Levels: levels, Learned: learned, Backups: set.backups,
+		Address: cmp.Or(set.node, listen.Addr().String()), Peers: peers, Log: log, Levels: levels, Learned: learned, Backups: set.backups,
 	})
 	if err != nil {
 		return err

@@ -6,7 +6,8 @@
 //  3. learned.go sets when known URLs are fetched again, by what clients say of fetches (said.go);
 //     kept.go keeps what was learned.
 //  4. page.go shows what goes on, to people and to Prometheus.
-//  5. move.go writes and reads dumps; backup.go copies the state while it runs.
+//  5. nodes.go hands what is of other nodes' keys on to them.
+//  6. move.go writes and reads dumps; backup.go copies the state while it runs.
 package frontier
 
 import (
@@ -51,6 +52,7 @@ type Server struct {
 	pb.UnimplementedURLFrontierServer
 	opt     Options
 	store   *store.Store
+	nodes   nodes
 	metrics *metrics
 	failed  failures
 
@@ -62,8 +64,9 @@ type Server struct {
 
 // Options are what a [Server] is made from.
 type Options struct {
-	Address string           // that ListNodes returns
-	Now     func() time.Time // nil is time.Now
+	Address string                          // of this node, which ListNodes returns
+	Peers   map[string]pb.URLFrontierClient // of the other nodes, by address; none for a node of its own
+	Now     func() time.Time                // nil is time.Now
 	Log     *slog.Logger
 	Levels  map[string]*slog.LevelVar // that SetLogLevel changes, by package
 	Learned *Learned                  // nil learns of no crawl
@@ -80,7 +83,7 @@ func New(s *store.Store, o Options) (*Server, error) {
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Learned = cmp.Or(o.Learned, &Learned{store: s})
-	srv := &Server{opt: o, store: s}
+	srv := &Server{opt: o, store: s, nodes: newNodes(o.Address, o.Peers)}
 	srv.closing, srv.Closing = context.WithCancel(context.Background())
 	srv.metrics = newMetrics(srv)
 	if err := s.Lost(); err != nil {
@@ -174,10 +177,11 @@ func itemOf(r *store.Record) (*pb.URLItem, error) {
 	}, err
 }
 
-// answer is what is sent once the commit is on disk.
+// answer is what is sent once the commit is on disk, and once other nodes have answered.
 type answer[Out any] struct {
 	out    Out
 	commit *store.Commit
+	others func() // takes up what other nodes answer; may be nil
 	began  time.Time
 }
 
@@ -210,7 +214,9 @@ func converse[In, Out any](
 		}
 	}()
 	send := func(a answer[*Out]) error {
-		a.commit.Wait()
+		if a.commit.Wait(); a.others != nil {
+			a.others()
+		}
 		err := stream.Send(a.out)
 		s.metrics.putting.Observe(time.Since(a.began).Seconds())
 		return err
@@ -235,33 +241,95 @@ func converse[In, Out any](
 	}
 }
 
+// ownerOf returns the node that has the key of a URL, unless it is this one.
+func (s *Server) ownerOf(ctx context.Context, info *pb.URLInfo) (address string, peer pb.URLFrontierClient) {
+	if len(s.opt.Peers) == 0 {
+		return "", nil
+	}
+	if id, ok := identify(info); ok {
+		return s.nodes.owner(ctx, id.Key, false)
+	}
+	return "", nil
+}
+
 func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage]) error {
+	links := newLinks(stream.Context(), &s.nodes, pb.URLFrontierClient.PutURLs)
 	return converse(s, stream, itemsAhead, func(item *pb.URLItem) answer[*pb.AckMessage] {
 		ack := &pb.AckMessage{ID: item.GetID()}
 		info := item.GetDiscovered().GetInfo()
-		var commit *store.Commit
-		if known := item.GetKnown(); known != nil {
+		known := item.GetKnown()
+		if known != nil {
 			info = known.GetInfo()
-			ack.Status, commit = s.known(known)
-		} else {
-			ack.Status, commit = s.discovered(info)
 		}
 		ack.ID = cmp.Or(ack.ID, info.GetUrl())
-		return answer[*pb.AckMessage]{out: ack, commit: commit}
+		a := answer[*pb.AckMessage]{out: ack}
+		if address, peer := s.ownerOf(links.ctx, info); peer != nil {
+			theirs := links.put(address, peer, item)
+			a.others = func() {
+				if got, err := theirs(); s.otherFailed(err) {
+					ack.Status = pb.AckMessage_FAIL
+				} else {
+					ack.Status = got.Status
+				}
+			}
+		} else if known != nil {
+			ack.Status, a.commit = s.known(known)
+		} else {
+			ack.Status, a.commit = s.discovered(info)
+		}
+		return a
 	})
 }
 
 func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatch, pb.BatchAck]) error {
+	links := newLinks(stream.Context(), &s.nodes, pb.URLFrontierClient.PutDiscovered)
 	return converse(s, stream, batchesAhead, func(batch *pb.DiscoveredBatch) answer[*pb.BatchAck] {
-		ack := &pb.BatchAck{ID: batch.GetID()}
-		var last *store.Commit
-		for _, info := range batch.GetItems() {
-			status, commit := s.discovered(info)
-			ack.Statuses = append(ack.Statuses, status)
-			last = cmp.Or(commit, last)
+		ack := &pb.BatchAck{ID: batch.GetID(), Statuses: make([]pb.AckMessage_Status, len(batch.GetItems()))}
+		a := answer[*pb.BatchAck]{out: ack}
+		type part struct {
+			peer   pb.URLFrontierClient
+			batch  pb.DiscoveredBatch
+			places []int
+			theirs func() (*pb.BatchAck, error)
 		}
-		return answer[*pb.BatchAck]{out: ack, commit: last}
+		parts := map[string]*part{}
+		for i, info := range batch.GetItems() {
+			if address, peer := s.ownerOf(links.ctx, info); peer != nil {
+				if parts[address] == nil {
+					parts[address] = &part{peer: peer}
+				}
+				to := parts[address]
+				to.batch.Items, to.places = append(to.batch.Items, info), append(to.places, i)
+				continue
+			}
+			var commit *store.Commit
+			ack.Statuses[i], commit = s.discovered(info)
+			a.commit = cmp.Or(commit, a.commit)
+		}
+		for address, p := range parts {
+			p.theirs = links.put(address, p.peer, &p.batch)
+		}
+		a.others = func() {
+			for _, p := range parts {
+				got, err := p.theirs()
+				failed := s.otherFailed(err) || len(got.Statuses) != len(p.places)
+				for k, i := range p.places {
+					if ack.Statuses[i] = pb.AckMessage_FAIL; !failed {
+						ack.Statuses[i] = got.Statuses[k]
+					}
+				}
+			}
+		}
+		return a
 	})
+}
+
+// otherFailed reports whether there is an error of another node, and shows it.
+func (s *Server) otherFailed(err error) bool {
+	if err != nil && status.Code(err) != codes.Canceled {
+		s.failed.add(s.opt.Now(), err)
+	}
+	return err != nil
 }
 
 // discovered schedules a URL for now unless it is known. Of a learned one it may say that it has
@@ -356,6 +424,13 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	if s.closing.Err() != nil {
 		return errClosing
 	}
+	if address, peer := s.nodes.owner(stream.Context(), p.GetKey(), false); peer != nil {
+		theirs, err := peer.GetURLs(toHandOn(stream.Context()), p)
+		if err != nil {
+			return ofNode(address, err)
+		}
+		return passOn(address, theirs, stream.Send)
+	}
 	if s.inactive.Load() {
 		return nil
 	}
@@ -398,7 +473,10 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	return nil
 }
 
-func (s *Server) GetStats(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.Stats, error) {
+func (s *Server) GetStats(ctx context.Context, p *pb.QueueWithinCrawlParams) (*pb.Stats, error) {
+	if out, asked, err := ask(ctx, &s.nodes, p.GetKey(), p.GetLocal(), p, pb.URLFrontierClient.GetStats); asked {
+		return out, err
+	}
 	crawl := crawlOf(p.GetCrawlID())
 	var n schedule.Counts
 	s.store.View(s.ms(), func(sched *schedule.Schedule) {
@@ -408,24 +486,66 @@ func (s *Server) GetStats(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.
 			n = q.Counts()
 		}
 	})
-	return &pb.Stats{
+	all := &pb.Stats{
 		Size: uint64(n.Scheduled), InProcess: uint32(n.Held), NumberOfQueues: uint64(n.Queues), CrawlID: crawl,
 		Counts: map[string]uint64{"completed": uint64(n.Completed), "active_queues": uint64(n.Active)},
-	}, nil
+	}
+	if p.GetKey() != "" {
+		return all, nil
+	}
+	others, err := askAll(ctx, &s.nodes, p.GetLocal(), p, pb.URLFrontierClient.GetStats)
+	for _, o := range others {
+		all.Size += o.Size
+		all.InProcess += o.InProcess
+		all.NumberOfQueues += o.NumberOfQueues
+		for name, v := range o.Counts {
+			all.Counts[name] += v
+		}
+	}
+	return all, err
 }
 
 func (s *Server) ListNodes(context.Context, *pb.Empty) (*pb.StringList, error) {
-	return &pb.StringList{Values: []string{s.opt.Address}}, nil
+	return &pb.StringList{Values: s.nodes.addresses}, nil
 }
 
-func (s *Server) ListCrawls(context.Context, *pb.Local) (*pb.StringList, error) {
-	l := &pb.StringList{}
-	s.store.View(s.ms(), func(sched *schedule.Schedule) { l.Values = sched.Crawls() })
+func (s *Server) ListCrawls(ctx context.Context, p *pb.Local) (*pb.StringList, error) {
+	others, err := askAll(ctx, &s.nodes, p.GetLocal(), p, pb.URLFrontierClient.ListCrawls)
+	l := &pb.StringList{Values: s.store.Crawls()}
+	for _, o := range others {
+		l.Values = append(l.Values, o.Values...)
+	}
 	slices.Sort(l.Values)
-	return l, nil
+	l.Values = slices.Compact(l.Values)
+	return l, err
 }
 
-func (s *Server) ListQueues(_ context.Context, p *pb.Pagination) (*pb.QueueList, error) {
+// ListQueues lists those of all nodes in the order in which each has them: shorter names first.
+func (s *Server) ListQueues(ctx context.Context, p *pb.Pagination) (*pb.QueueList, error) {
+	if len(s.opt.Peers) == 0 || p.GetLocal() || isHandedOn(ctx) {
+		return s.ownQueues(p)
+	}
+	first := &pb.Pagination{
+		Size:    uint32(min(uint64(p.GetStart())+uint64(cmp.Or(p.GetSize(), defaultSize)), math.MaxUint32)),
+		CrawlID: p.GetCrawlID(), IncludeInactive: p.GetIncludeInactive(),
+	}
+	others, err := askAll(ctx, &s.nodes, false, first, pb.URLFrontierClient.ListQueues)
+	own, failed := s.ownQueues(first)
+	if err = cmp.Or(failed, err); err != nil {
+		return nil, err
+	}
+	all := own.Values
+	for _, o := range others {
+		all = append(all, o.Values...)
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	all = slices.Compact(all) // one that is to be moved has two nodes
+	own.Start, own.Values = p.GetStart(), all[min(int(p.GetStart()), len(all)):min(int(first.Size), len(all))]
+	own.Size = uint32(len(own.Values))
+	return own, nil
+}
+
+func (s *Server) ownQueues(p *pb.Pagination) (*pb.QueueList, error) {
 	now := s.ms()
 	l := &pb.QueueList{Start: p.GetStart(), CrawlID: crawlOf(p.GetCrawlID())}
 	skip, most := p.GetStart(), int(cmp.Or(p.GetSize(), defaultSize))
@@ -457,7 +577,52 @@ func (s *Server) matching(crawl, key, filter string, ignoreCase bool, yield func
 	}))
 }
 
+// ListURLs lists those of one node after those of the one before.
 func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer[pb.URLItem]) error {
+	address, peer := s.nodes.owner(stream.Context(), p.GetKey(), p.GetLocal())
+	if peer != nil {
+		return s.otherURLs(address, p, stream.Context(), stream.Send)
+	}
+	if len(s.opt.Peers) == 0 || p.GetLocal() || p.GetKey() != "" || isHandedOn(stream.Context()) {
+		return s.ownURLs(p, stream.Send)
+	}
+	skip, left := p.GetStart(), cmp.Or(p.GetSize(), defaultSize)
+	part := proto.CloneOf(p)
+	for _, address := range s.nodes.addresses {
+		part.Start, part.Size = 0, uint32(min(uint64(skip)+uint64(left), math.MaxUint32))
+		send := func(item *pb.URLItem) error {
+			if skip > 0 {
+				skip--
+				return nil
+			}
+			left--
+			return stream.Send(item)
+		}
+		var err error
+		if address == s.opt.Address {
+			err = s.ownURLs(part, send)
+		} else {
+			err = s.otherURLs(address, part, stream.Context(), send)
+		}
+		if err != nil || left == 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// otherURLs sends the URLs of another node.
+func (s *Server) otherURLs(
+	address string, p *pb.ListUrlParams, ctx context.Context, send func(*pb.URLItem) error,
+) error {
+	theirs, err := s.opt.Peers[address].ListURLs(toHandOn(ctx), p)
+	if err != nil {
+		return ofNode(address, err)
+	}
+	return passOn(address, theirs, send)
+}
+
+func (s *Server) ownURLs(p *pb.ListUrlParams, send func(*pb.URLItem) error) error {
 	skip, left := p.GetStart(), cmp.Or(p.GetSize(), defaultSize)
 	var failed error
 	err := s.matching(p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(r *store.Record) bool {
@@ -467,7 +632,7 @@ func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer
 		}
 		item, err := itemOf(r)
 		if err == nil {
-			err = stream.Send(item)
+			err = send(item)
 		}
 		left--
 		failed = err
@@ -477,18 +642,25 @@ func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer
 }
 
 func (s *Server) CountURLs(ctx context.Context, p *pb.CountUrlParams) (*pb.Long, error) {
+	if out, asked, err := ask(ctx, &s.nodes, p.GetKey(), p.GetLocal(), p, pb.URLFrontierClient.CountURLs); asked {
+		return out, err
+	}
+	others, failed := askAll(ctx, &s.nodes, p.GetLocal() || p.GetKey() != "", p, pb.URLFrontierClient.CountURLs)
 	n := &pb.Long{}
 	err := s.matching(p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(*store.Record) bool {
 		n.Value++
 		return ctx.Err() == nil
 	})
-	return n, err
+	return sum(n, err, others, failed)
 }
 
-func (s *Server) GetURLStatus(_ context.Context, p *pb.URLStatusRequest) (*pb.URLItem, error) {
+func (s *Server) GetURLStatus(ctx context.Context, p *pb.URLStatusRequest) (*pb.URLItem, error) {
 	id, ok := identify(&pb.URLInfo{Url: p.GetUrl(), Key: p.GetKey(), CrawlID: p.GetCrawlID()})
 	if !ok {
 		return nil, status.Errorf(codes.InvalidArgument, "no key can be derived from the URL %q", p.GetUrl())
+	}
+	if out, asked, err := ask(ctx, &s.nodes, id.Key, false, p, pb.URLFrontierClient.GetURLStatus); asked {
+		return out, err
 	}
 	r, err := s.store.Find(id)
 	if err != nil {
@@ -510,25 +682,36 @@ func (s *Server) change(crawl, key string, f func(*schedule.Limits)) (found bool
 	return found, s.failure(err)
 }
 
-func (s *Server) BlockQueueUntil(_ context.Context, p *pb.BlockQueueParams) (*pb.Empty, error) {
+func (s *Server) BlockQueueUntil(ctx context.Context, p *pb.BlockQueueParams) (*pb.Empty, error) {
+	out, asked, err := ask(ctx, &s.nodes, p.GetKey(), p.GetLocal(), p, pb.URLFrontierClient.BlockQueueUntil)
+	if asked {
+		return out, err
+	}
 	until := int64(0)
 	if p.GetTime() > 0 {
 		until = openAfter(int64(min(p.GetTime(), math.MaxInt64)))
 	}
-	_, err := s.change(p.GetCrawlID(), p.GetKey(), func(l *schedule.Limits) { l.Blocked = until })
+	_, err = s.change(p.GetCrawlID(), p.GetKey(), func(l *schedule.Limits) { l.Blocked = until })
 	return &pb.Empty{}, err
 }
 
-func (s *Server) SetDelay(_ context.Context, p *pb.QueueDelayParams) (*pb.Empty, error) {
+func (s *Server) SetDelay(ctx context.Context, p *pb.QueueDelayParams) (*pb.Empty, error) {
+	if out, asked, err := ask(ctx, &s.nodes, p.GetKey(), p.GetLocal(), p, pb.URLFrontierClient.SetDelay); asked {
+		return out, err
+	}
 	delay := openAfter(int64(p.GetDelayRequestable()))
 	if p.GetKey() == "" {
-		return &pb.Empty{}, s.failure(s.store.SetDelay(delay))
+		_, failed := askAll(ctx, &s.nodes, p.GetLocal(), p, pb.URLFrontierClient.SetDelay)
+		return &pb.Empty{}, cmp.Or(s.failure(s.store.SetDelay(delay)), failed)
 	}
 	_, err := s.change(p.GetCrawlID(), p.GetKey(), func(l *schedule.Limits) { l.Delay = delay })
 	return &pb.Empty{}, err
 }
 
-func (s *Server) SetCrawlLimit(_ context.Context, p *pb.CrawlLimitParams) (*pb.Empty, error) {
+func (s *Server) SetCrawlLimit(ctx context.Context, p *pb.CrawlLimitParams) (*pb.Empty, error) {
+	if out, asked, err := ask(ctx, &s.nodes, p.GetKey(), p.GetLocal(), p, pb.URLFrontierClient.SetCrawlLimit); asked {
+		return out, err
+	}
 	found, err := s.change(p.GetCrawlID(), p.GetKey(), func(l *schedule.Limits) { l.Most = p.GetLimit() })
 	if err == nil && !found {
 		err = status.Errorf(codes.Unknown, "there is no queue %q in crawl %q", p.GetKey(), crawlOf(p.GetCrawlID()))
@@ -536,7 +719,8 @@ func (s *Server) SetCrawlLimit(_ context.Context, p *pb.CrawlLimitParams) (*pb.E
 	return &pb.Empty{}, err
 }
 
-func (s *Server) SetActive(_ context.Context, p *pb.Active) (*pb.Empty, error) {
+func (s *Server) SetActive(ctx context.Context, p *pb.Active) (*pb.Empty, error) {
+	_, failed := askAll(ctx, &s.nodes, p.GetLocal(), p, pb.URLFrontierClient.SetActive)
 	var kept []byte
 	if !p.GetState() {
 		kept = []byte{1}
@@ -545,11 +729,17 @@ func (s *Server) SetActive(_ context.Context, p *pb.Active) (*pb.Empty, error) {
 	if err == nil {
 		s.inactive.Store(!p.GetState())
 	}
-	return &pb.Empty{}, s.failure(err)
+	return &pb.Empty{}, cmp.Or(s.failure(err), failed)
 }
 
-func (s *Server) GetActive(context.Context, *pb.Local) (*pb.Boolean, error) {
-	return &pb.Boolean{State: !s.inactive.Load()}, nil
+// GetActive reports whether all nodes are active.
+func (s *Server) GetActive(ctx context.Context, p *pb.Local) (*pb.Boolean, error) {
+	others, err := askAll(ctx, &s.nodes, p.GetLocal(), p, pb.URLFrontierClient.GetActive)
+	active := !s.inactive.Load()
+	for _, o := range others {
+		active = active && o.State
+	}
+	return &pb.Boolean{State: active}, err
 }
 
 // removed is the answer to a call that removes.
@@ -557,22 +747,33 @@ func (s *Server) removed(n int, err error) (*pb.Long, error) {
 	return &pb.Long{Value: uint64(n)}, s.failure(err)
 }
 
-func (s *Server) DeleteQueue(_ context.Context, p *pb.QueueWithinCrawlParams) (*pb.Long, error) {
+func (s *Server) DeleteQueue(ctx context.Context, p *pb.QueueWithinCrawlParams) (*pb.Long, error) {
+	if out, asked, err := ask(ctx, &s.nodes, p.GetKey(), p.GetLocal(), p, pb.URLFrontierClient.DeleteQueue); asked {
+		return out, err
+	}
 	return s.removed(s.store.Remove(crawlOf(p.GetCrawlID()), &p.Key))
 }
 
-func (s *Server) DeleteCrawl(_ context.Context, p *pb.DeleteCrawlMessage) (*pb.Long, error) {
-	return s.removed(s.store.Remove(crawlOf(p.GetValue()), nil))
+func (s *Server) DeleteCrawl(ctx context.Context, p *pb.DeleteCrawlMessage) (*pb.Long, error) {
+	others, failed := askAll(ctx, &s.nodes, p.GetLocal(), p, pb.URLFrontierClient.DeleteCrawl)
+	own, err := s.removed(s.store.Remove(crawlOf(p.GetValue()), nil))
+	return sum(own, err, others, failed)
 }
 
-func (s *Server) PurgeURLs(_ context.Context, p *pb.PurgeUrlParams) (*pb.Long, error) {
+func (s *Server) PurgeURLs(ctx context.Context, p *pb.PurgeUrlParams) (*pb.Long, error) {
+	if out, asked, err := ask(ctx, &s.nodes, p.GetKey(), false, p, pb.URLFrontierClient.PurgeURLs); asked {
+		return out, err
+	}
+	others, failed := askAll(ctx, &s.nodes, p.GetKey() != "", p, pb.URLFrontierClient.PurgeURLs)
 	before := s.opt.Now().AddDate(0, 0, -int(p.GetDays())).UnixMilli()
-	return s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before))
+	own, err := s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before))
+	return sum(own, err, others, failed)
 }
 
-func (s *Server) SetLogLevel(_ context.Context, p *pb.LogLevelParams) (*pb.Empty, error) {
+func (s *Server) SetLogLevel(ctx context.Context, p *pb.LogLevelParams) (*pb.Empty, error) {
+	_, failed := askAll(ctx, &s.nodes, p.GetLocal(), p, pb.URLFrontierClient.SetLogLevel)
 	if v := s.opt.Levels[p.GetPackage()]; v != nil {
 		v.Set(slog.Level(4 * (int(p.GetLevel()) - int(pb.LogLevelParams_INFO))))
 	}
-	return &pb.Empty{}, nil
+	return &pb.Empty{}, failed
 }

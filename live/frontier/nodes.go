@@ -1,0 +1,185 @@
+package frontier
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"unicode/utf16"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	headers "google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	pb "ephemera/live/frontier/urlfrontier"
+)
+
+// Several frontiers share the keys among them: each has a part, and hands what it is asked about
+// others' keys on to their owners.
+//
+//  1. The owner of a key is found as Storm finds the task of a bolt, of which StormCrawler's
+//     URLStreamGrouping makes use: |hashCode(key) mod n| is its place in the sorted list of
+//     addresses, with the hash code of Java's strings.
+//  2. What is handed on says so, and whoever gets it does not hand it on again.
+//  3. A node that does not answer: calls about its keys fail with UNAVAILABLE, and puts of its
+//     URLs are answered FAIL. Nothing is kept for it.
+
+// hashCode is that of Java's String.
+func hashCode(s string) (h int32) {
+	for _, c := range utf16.Encode([]rune(s)) {
+		h = 31*h + int32(c)
+	}
+	return h
+}
+
+// Owner returns the place of the owner of a key among n nodes.
+func Owner(key string, n int) int {
+	place := int(hashCode(key) % int32(n))
+	return max(place, -place)
+}
+
+// handedOn is the header of calls that another node hands on.
+const handedOn = "ephemera-handed-on"
+
+func isHandedOn(ctx context.Context) bool {
+	md, _ := headers.FromIncomingContext(ctx)
+	return len(md.Get(handedOn)) > 0
+}
+
+func toHandOn(ctx context.Context) context.Context {
+	return headers.AppendToOutgoingContext(ctx, handedOn, "1")
+}
+
+// nodes are the addresses of all frontiers, sorted, and the clients of the others.
+type nodes struct {
+	addresses []string
+	peers     map[string]pb.URLFrontierClient
+}
+
+func newNodes(own string, peers map[string]pb.URLFrontierClient) nodes {
+	return nodes{slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(peers)), own))), peers}
+}
+
+// owner returns the node that has a key, unless it is this one.
+func (n *nodes) owner(ctx context.Context, key string, local bool) (address string, peer pb.URLFrontierClient) {
+	if local || len(n.peers) == 0 || key == "" || isHandedOn(ctx) {
+		return "", nil
+	}
+	address = n.addresses[Owner(key, len(n.addresses))]
+	return address, n.peers[address]
+}
+
+// call is a method of the client.
+type call[In, Out any] = func(pb.URLFrontierClient, context.Context, *In, ...grpc.CallOption) (*Out, error)
+
+// ofNode says of an error which node it is of.
+func ofNode(address string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	s := status.Convert(err)
+	return status.Error(s.Code(), fmt.Sprintf("node %s: %s", address, s.Message()))
+}
+
+// ask asks the owner of a key, unless that is this node: then it returns false.
+func ask[In, Out any](
+	ctx context.Context, n *nodes, key string, local bool, in *In, f call[In, Out],
+) (out *Out, asked bool, err error) {
+	address, peer := n.owner(ctx, key, local)
+	if peer == nil {
+		return nil, false, nil
+	}
+	out, err = f(peer, toHandOn(ctx), in)
+	return out, true, ofNode(address, err)
+}
+
+// askAll asks all other nodes at once, unless the call is for this one only. The answers are in
+// the order of the addresses. With an error there are those of the nodes that answered.
+func askAll[In, Out any](ctx context.Context, n *nodes, local bool, in *In, f call[In, Out]) ([]*Out, error) {
+	if local || isHandedOn(ctx) {
+		return nil, nil
+	}
+	answers := make([]*Out, len(n.addresses))
+	var g errgroup.Group
+	for i, address := range n.addresses {
+		if peer := n.peers[address]; peer != nil {
+			g.Go(func() (err error) {
+				answers[i], err = f(peer, toHandOn(ctx), in)
+				return ofNode(address, err)
+			})
+		}
+	}
+	err := g.Wait()
+	return slices.DeleteFunc(answers, func(out *Out) bool { return out == nil }), err
+}
+
+// sum adds the answers of other nodes to that of this one.
+func sum(own *pb.Long, err error, others []*pb.Long, failed error) (*pb.Long, error) {
+	if err = cmp.Or(err, failed); err != nil {
+		return nil, err
+	}
+	for _, o := range others {
+		own.Value += o.Value
+	}
+	return own, nil
+}
+
+// passOn sends what a stream of another node brings.
+func passOn[T any](address string, from grpc.ServerStreamingClient[T], send func(*T) error) error {
+	for {
+		x, err := from.Recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return ofNode(address, err)
+		}
+		if err := send(x); err != nil {
+			return err
+		}
+	}
+}
+
+// links are the streams to the owners of what one stream of a client puts: one to each, so that
+// the answers come in the order of the items.
+type links[In, Out any] struct {
+	ctx  context.Context
+	n    *nodes
+	open func(pb.URLFrontierClient, context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[In, Out], error)
+	of   map[string]grpc.BidiStreamingClient[In, Out]
+}
+
+func newLinks[In, Out any](ctx context.Context, n *nodes,
+	open func(pb.URLFrontierClient, context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[In, Out], error),
+) *links[In, Out] {
+	return &links[In, Out]{toHandOn(ctx), n, open, map[string]grpc.BidiStreamingClient[In, Out]{}}
+}
+
+var errNode = status.Error(codes.Unavailable, "the node did not answer")
+
+// put hands an item on. The function that it returns waits for the answer; those of one link
+// are to be called in the order of the items. After an error the link is opened anew.
+func (l *links[In, Out]) put(address string, peer pb.URLFrontierClient, item *In) (answer func() (*Out, error)) {
+	stream := l.of[address]
+	if stream == nil {
+		var err error
+		if stream, err = l.open(peer, l.ctx); err != nil {
+			return func() (*Out, error) { return nil, ofNode(address, err) }
+		}
+		l.of[address] = stream
+	}
+	if stream.Send(item) != nil { // Recv has the error
+		delete(l.of, address)
+	}
+	return func() (*Out, error) {
+		out, err := stream.Recv()
+		if err == io.EOF {
+			err = errNode
+		}
+		return out, ofNode(address, err)
+	}
+}

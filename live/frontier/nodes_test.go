@@ -1,0 +1,220 @@
+package frontier
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/store"
+)
+
+// TestOwner: the hash codes are those that Java has of these strings.
+func TestOwner(t *testing.T) {
+	for _, tt := range []struct {
+		key  string
+		hash int32
+		of   int // of three
+	}{
+		{"", 0, 0},
+		{"a", 97, 1},
+		{"hello", 99162322, 1},
+		{"polygenelubricants", -2147483648, 2},
+		{"é", 233, 2},
+		{"😀", 1772899, 1},
+	} {
+		t.Run(tt.key, func(t *testing.T) {
+			if hash, of := hashCode(tt.key), Owner(tt.key, 3); hash != tt.hash || of != tt.of {
+				t.Errorf("the hash code is %d and the owner %d, want %d and %d", hash, of, tt.hash, tt.of)
+			}
+		})
+	}
+}
+
+// neighbours starts so many services that know each other, in the order of their addresses.
+func neighbours(t *testing.T, n int) (all []*service) {
+	var listeners []net.Listener
+	for range n {
+		listeners = append(listeners, must(net.Listen("tcp", "127.0.0.1:0")))
+	}
+	slices.SortFunc(listeners, func(a, b net.Listener) int {
+		return strings.Compare(a.Addr().String(), b.Addr().String())
+	})
+	clients := map[string]pb.URLFrontierClient{}
+	for _, l := range listeners {
+		conn := must(grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials())))
+		t.Cleanup(func() { conn.Close() })
+		clients[l.Addr().String()] = pb.NewURLFrontierClient(conn)
+	}
+	now := &atomic.Int64{}
+	now.Store(start * 1000)
+	for _, l := range listeners {
+		s := &service{T: t, fs: vfs.NewMem(), clock: now, address: l.Addr().String()}
+		s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay}))
+		o := Options{Address: s.address, Now: func() time.Time { return time.UnixMilli(now.Load()) }}
+		o.Peers = map[string]pb.URLFrontierClient{}
+		for address, client := range clients {
+			if address != s.address {
+				o.Peers[address] = client
+			}
+		}
+		s.server = must(New(s.store, o))
+		s.URLFrontierClient = clients[s.address]
+		g := grpc.NewServer()
+		pb.RegisterURLFrontierServer(g, s.server)
+		go g.Serve(l)
+		s.stop = func() {
+			s.server.Closing()
+			g.Stop()
+			s.store.Close()
+		}
+		all = append(all, s)
+		t.Cleanup(func() { s.stop() })
+	}
+	return all
+}
+
+// TestNodes: whichever of three nodes is asked, the owner of a key has its URLs and answers.
+func TestNodes(t *testing.T) {
+	nodes := neighbours(t, 3)
+	a := nodes[0]
+	host := func(i int) string { return fmt.Sprintf("h%02d", i) }
+	var items []*pb.URLItem
+	want := [3]uint64{}
+	var acks []string
+	for i := range 30 {
+		items = append(items, discovered("http://"+host(i)+"/"))
+		acks = append(acks, "http://"+host(i)+"/ OK")
+		want[Owner(host(i), 3)]++
+	}
+	if slices.Contains(want[:], 0) {
+		t.Fatal("a node has no key", want)
+	}
+	a.want(a.put(items...), strings.Join(acks, ", "))
+	a.want(nodes[1].put(items...), strings.ReplaceAll(strings.Join(acks, ", "), "OK", "SKIPPED"))
+	stream := must(nodes[2].PutDiscovered(ctx))
+	stream.Send(&pb.DiscoveredBatch{Items: []*pb.URLInfo{
+		info("http://h00/"), info("http://h01/new"), info("no key"), info("http://h02/new"), info("http://h02/new"),
+	}})
+	a.want(fmt.Sprint(must(stream.Recv()).Statuses), "[SKIPPED OK SKIPPED OK SKIPPED]")
+	want[Owner("h01", 3)]++
+	want[Owner("h02", 3)]++
+
+	for i, s := range nodes {
+		count := must(s.CountURLs(ctx, &pb.CountUrlParams{Local: new(bool)}))
+		local := true
+		own := must(s.CountURLs(ctx, &pb.CountUrlParams{Local: &local}))
+		a.want(fmt.Sprint(count.Value, own.Value), fmt.Sprint(32, want[i]))
+		all := must(s.GetStats(ctx, &pb.QueueWithinCrawlParams{}))
+		mine := must(s.GetStats(ctx, &pb.QueueWithinCrawlParams{Local: true}))
+		a.want(fmt.Sprint(all.Size, mine.Size), fmt.Sprint(32, want[i]))
+		a.want(s.queues(&pb.Pagination{Start: 3, Size: 4}), "h03 h04 h05 h06")
+		a.want(len(strings.Fields(s.queues(&pb.Pagination{Local: true}))) < 30, true)
+		a.want(len(listed(s, &pb.ListUrlParams{})), 32)
+		a.want(len(listed(s, &pb.ListUrlParams{Start: 5, Size: 10})), 10)
+		a.want(len(listed(s, &pb.ListUrlParams{Local: true})), int(want[i]))
+		a.want(len(must(s.ListNodes(ctx, &pb.Empty{})).Values), 3)
+		a.want(fmt.Sprint(must(s.ListCrawls(ctx, &pb.Local{})).Values), "[DEFAULT]")
+		for k := range 30 {
+			if _, err := s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://" + host(k) + "/"}); err != nil {
+				t.Fatal(err)
+			}
+			queue := must(s.GetStats(ctx, &pb.QueueWithinCrawlParams{Key: host(k)}))
+			a.want(queue.NumberOfQueues, uint64(1))
+		}
+		_, err := s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h00/none"})
+		a.want(status.Code(err), codes.NotFound)
+	}
+
+	// Limits are the owner's, and a queue has one gate.
+	must(a.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "h03", Time: start + 100}))
+	must(a.SetDelay(ctx, &pb.QueueDelayParams{Key: "h04", DelayRequestable: 50}))
+	for _, s := range nodes {
+		a.want(s.get(&pb.GetParams{Key: "h03", Item: &pb.GetParams_CrawlID{}}), "")
+	}
+	_, err := a.SetCrawlLimit(ctx, &pb.CrawlLimitParams{Key: "none"})
+	a.want(status.Code(err), codes.Unknown)
+	got := ""
+	for _, s := range nodes {
+		got += s.get(&pb.GetParams{Key: "h04", Item: &pb.GetParams_CrawlID{}, DelayRequestable: 1})
+	}
+	a.want(got, "http://h04/")
+	var handed []string
+	for _, s := range nodes { // of any queue: each node hands out its own
+		handed = append(handed, strings.Fields(s.get(anyCrawl))...)
+	}
+	slices.Sort(handed)
+	a.want(len(handed), 30) // all but h03 and h04
+	a.want(len(slices.Compact(handed)), 30)
+
+	must(nodes[1].SetActive(ctx, &pb.Active{}))
+	a.want(must(nodes[2].GetActive(ctx, &pb.Local{Local: true})).State, false)
+	must(nodes[1].SetActive(ctx, &pb.Active{State: true, Local: true}))
+	a.want(must(nodes[1].GetActive(ctx, &pb.Local{Local: true})).State, true)
+	a.want(must(nodes[1].GetActive(ctx, &pb.Local{})).State, false)
+	a.want(must(nodes[1].DeleteQueue(ctx, &pb.QueueWithinCrawlParams{Key: "h02"})).Value, uint64(2))
+	a.want(must(nodes[2].DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: "DEFAULT"})).Value, uint64(30))
+	a.want(must(a.CountURLs(ctx, &pb.CountUrlParams{})).Value, uint64(0))
+}
+
+func listed(s *service, p *pb.ListUrlParams) []*pb.URLItem { return all(must(s.ListURLs(ctx, p))) }
+
+// TestNodeDown: what is of the keys of a node that does not answer fails, item by item and
+// nothing else does; when it is back, all of it goes on.
+func TestNodeDown(t *testing.T) {
+	nodes := neighbours(t, 2)
+	a, b := nodes[0], nodes[1]
+	var ours, theirs string
+	for i := 0; ours == "" || theirs == ""; i++ {
+		if key := fmt.Sprint("h", i); Owner(key, 2) == 0 {
+			ours = key
+		} else {
+			theirs = key
+		}
+	}
+	url := func(key, path string) string { return "http://" + key + "/" + path }
+	a.want(a.put(discovered(url(theirs, "1"))), url(theirs, "1")+" OK")
+	stream := must(a.PutURLs(ctx)) // stays open over all
+	send := func(key, path, want string) {
+		t.Helper()
+		stream.Send(discovered(url(key, path)))
+		a.want(must(stream.Recv()).Status.String(), want)
+	}
+	send(theirs, "2", "OK")
+	b.stop()
+	for i := range 20 {
+		send(theirs, fmt.Sprint("down", i), "FAIL")
+		send(ours, fmt.Sprint("down", i), "OK")
+	}
+	_, err := a.GetURLStatus(ctx, &pb.URLStatusRequest{Url: url(theirs, "1")})
+	a.want(status.Code(err), codes.Unavailable)
+	a.want(strings.Contains(err.Error(), b.address), true)
+	_, err = a.CountURLs(ctx, &pb.CountUrlParams{})
+	a.want(status.Code(err), codes.Unavailable)
+	a.want(len(strings.Fields(a.get(anyCrawl))), 20)
+
+	b.store = must(store.Open("frontier", &store.Options{FS: b.fs, Delay: StoreDelay}))
+	again := must(New(b.store, b.server.opt))
+	g := grpc.NewServer()
+	pb.RegisterURLFrontierServer(g, again)
+	go g.Serve(must(net.Listen("tcp", b.address)))
+	b.stop = func() {
+		again.Closing()
+		g.Stop()
+		b.store.Close()
+	}
+	ctx := t.Context()
+	must(b.GetActive(ctx, &pb.Local{Local: true}, grpc.WaitForReady(true)))
+	send(theirs, "2", "SKIPPED") // what was acknowledged is there
+	send(theirs, "3", "OK")
+}
