@@ -296,7 +296,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	server, err = frontier.New(st, frontier.Options{
-		Address: cmp.Or(set.node, listen.Addr().String()), Peers: peers, Log: log, Levels: levels, Learned: learned, Backups: set.backups,
+		Address: cmp.Or(set.node, listen.Addr().String()), Peers: peers,
+		Log: log, Levels: levels, Learned: learned, Backups: set.backups,
 	})
 	if err != nil {
 		return err

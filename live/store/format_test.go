@@ -30,7 +30,8 @@ func TestUpgrade(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.View(20_500, func(sched *schedule.Schedule) {
-			want("crawl", sched.Counts("c"), schedule.Counts{Queues: 3, Active: 3, Scheduled: 32, Held: 4, Completed: 8})
+			want("crawl", sched.Counts("c"),
+				schedule.Counts{Queues: 3, Active: 3, Scheduled: 32, Held: 4, Completed: 8})
 			want("queue", sched.Lookup("c", "k1").Counts(),
 				schedule.Counts{Queues: 1, Active: 1, Scheduled: 10, Held: 2, Completed: 3})
 			want("limits", sched.Lookup("c", "k1").Limits, schedule.Limits{Delay: 7, Last: 20_000, Most: 1000})
