@@ -104,15 +104,15 @@ func (w *web) String() string {
 	return fmt.Sprintf("fresh %.3f, %d fetches, %d of %d changes seen", w.share(), w.fetches, w.seen, total)
 }
 
-// byRule fetches all pages at first, and then one after the other that is due for longest by
-// a rule that says after how many hours one is due again.
-func (w *web) byRule(again func(i, changes int) float64) {
+// byRule fetches all pages at first, and then, so many times an hour, the one that is due for
+// longest by a rule that says after how many hours one is due again.
+func (w *web) byRule(perHour float64, again func(i, changes int) float64) {
 	due := make([]float64, pageCount)
 	for i := range due {
 		w.fetch(i, 0)
 		due[i] = again(i, 0)
 	}
-	for at := every; at < twoWeeks; at += every {
+	for at := 1 / perHour; at < twoWeeks; at += 1 / perHour {
 		i := slices.Index(due, slices.Min(due))
 		due[i] = at + again(i, w.fetch(i, at))
 	}
@@ -251,9 +251,9 @@ func playPages(t *testing.T, seed uint64, kinds []kind) map[string]*web {
 	for _, name := range []string{"adaptive", "fixed", "known", "learned", "noise"} {
 		webs[name] = newWeb(seed, kinds)
 	}
-	webs["fixed"].byRule(fixedRule)
+	webs["fixed"].byRule(pagesHour, fixedRule)
 	webs["known"].byRates()
-	webs["adaptive"].byRule(adaptiveRule())
+	webs["adaptive"].byRule(pagesHour, adaptiveRule())
 	s := webs["learned"].byFrontier(t, LearnOptions{PerHour: pagesHour}, asIs)
 	said := s.server.opt.Learned.Summaries(0)[0]
 	webs["noise"].byFrontier(t, LearnOptions{PerHour: pagesHour}, noise(seed))

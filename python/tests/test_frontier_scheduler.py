@@ -11,8 +11,7 @@ import time
 
 import pytest
 
-pytest.importorskip("scrapy")
-protoc = pytest.importorskip("grpc_tools.protoc")
+pytest.importorskip("ephemera_frontier")
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = 30
 
@@ -21,7 +20,7 @@ import scrapy
 class Site(scrapy.Spider):
     name = "site"
     start_urls = ["http://127.0.0.1:{port}/0"]
-    custom_settings = dict(SCHEDULER="frontier_scheduler.FrontierScheduler", FRONTIER="{frontier}", LOG_LEVEL="WARNING",
+    custom_settings = dict(SCHEDULER="ephemera_frontier.Scheduler", FRONTIER="{frontier}", LOG_LEVEL="WARNING",
                            TELNETCONSOLE_ENABLED=False, CLOSESPIDER_TIMEOUT=250, CLOSESPIDER_PAGECOUNT={pages})
     def parse(self, response):
         yield {{"url": response.url}}
@@ -56,19 +55,19 @@ class Site(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
-def test_crawl(tmp_path):
-    """Each page is fetched once, also by a crawl that was stopped in the middle and goes on."""
+@pytest.mark.parametrize("learn", [[], ["-learn", "site:36000"]])
+def test_crawl(tmp_path, learn):
+    """Each page is fetched once, also by a crawl that was stopped in the middle and goes on.
+
+    In a learned crawl pages are fetched again, and it is known how often they change.
+    """
     frontier = tmp_path / "frontier"
     subprocess.run(["go", "build", "-o", frontier, "./cmd/frontier"], cwd=ROOT, check=True)
-    shutil.copy(ROOT / "python/examples/frontier_scheduler.py", tmp_path)
-    proto = ROOT / "live/frontier/urlfrontier"
-    out = [f"--python_out={tmp_path}", f"--grpc_python_out={tmp_path}", "urlfrontier.proto"]
-    assert protoc.main(["protoc", f"-I{proto}", *out]) == 0
     site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
     site.seen = []
     threading.Thread(target=site.serve_forever, daemon=True).start()
     address = f"127.0.0.1:{free_port()}"
-    service = subprocess.Popen([frontier, "-listen", address, "-http", "", "-dir", tmp_path / "state"])
+    service = subprocess.Popen([frontier, "-listen", address, "-http", "", "-dir", tmp_path / "state", *learn])
     try:
         deadline = time.time() + 120
         while time.time() < deadline:
@@ -77,19 +76,26 @@ def test_crawl(tmp_path):
                     break
             time.sleep(0.1)
         import grpc
-
-        sys.path.insert(0, str(tmp_path))
-        import urlfrontier_pb2
-        import urlfrontier_pb2_grpc
+        from ephemera_frontier import urlfrontier_pb2, urlfrontier_pb2_grpc
 
         with grpc.insecure_channel(address) as channel:
             stub = urlfrontier_pb2_grpc.URLFrontierStub(channel)
             stub.SetDelay(urlfrontier_pb2.QueueDelayParams(delay_requestable=0))
-        for pages in (10, 0):
+        for pages in (2 * PAGES,) if learn else (10, 0):
             (tmp_path / "spider.py").write_text(SPIDER.format(port=site.server_port, frontier=address, pages=pages))
             run = [sys.executable, "-m", "scrapy", "runspider", "spider.py"]
             subprocess.run(run, cwd=tmp_path, check=True, timeout=280)
-        assert sorted(map(int, (p[1:] for p in site.seen))) == list(range(PAGES))
+        fetched = sorted(int(path[1:]) for path in site.seen)
+        assert sorted(set(fetched)) == list(range(PAGES))
+        if not learn:
+            assert len(fetched) == PAGES
+            return
+        assert len(fetched) > PAGES
+        with grpc.insecure_channel(address) as channel:
+            url = f"http://127.0.0.1:{site.server_port}/0"
+            request = urlfrontier_pb2.URLStatusRequest(url=url, crawlID="site")
+            status = urlfrontier_pb2_grpc.URLFrontierStub(channel).GetURLStatus(request)
+            assert "changes per hour" in status.known.info.metadata["ephemera.why"].values[0]
     finally:
         service.terminate()
         service.wait()

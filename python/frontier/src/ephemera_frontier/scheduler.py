@@ -1,45 +1,51 @@
-"""A Scrapy scheduler that asks a URLFrontier service what to fetch next.
+"""The scheduler, and what it puts back after a fetch."""
 
-SCHEDULER = "frontier_scheduler.FrontierScheduler"; FRONTIER is the service's address. A URL is fetched
-again at response.meta["refetch"] (Unix seconds), and otherwise never; one whose fetch fails, when its hold
-of two minutes ends. Requests keep their URL alone, so that spider.parse gets all responses.
-"""
+import hashlib
 
 import grpc
-import urlfrontier_pb2 as pb
 from scrapy import Request, signals
-from urlfrontier_pb2_grpc import URLFrontierStub
+
+from . import urlfrontier_pb2 as pb
+from .urlfrontier_pb2_grpc import URLFrontierStub
 
 
-class FrontierScheduler:
+class Scheduler:
     """Keeps nothing but the URLs that were handed out and not fetched yet."""
 
     @classmethod
     def from_crawler(cls, crawler):
+        """Make one from FRONTIER, the service's address, and FRONTIER_CRAWL."""
         scheduler = cls()
+        scheduler.crawl = crawler.settings.get("FRONTIER_CRAWL")
         scheduler.channel = grpc.insecure_channel(crawler.settings.get("FRONTIER", "127.0.0.1:7071"))
         scheduler.frontier, scheduler.ready = URLFrontierStub(scheduler.channel), []
         crawler.signals.connect(scheduler.fetched, signals.response_received)
         return scheduler
 
     def open(self, spider):
-        self.crawl = spider.name
+        """Begin the crawl of the spider's name, unless the settings name one."""
+        self.crawl = self.crawl or spider.name
 
     def close(self, reason):
+        """Put back what was handed out and not fetched: it is due now."""
         for info in self.ready:
             self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=1))
         self.channel.close()
 
     def has_pending_requests(self):
+        """Tell whether any URL is to be fetched, now or later."""
         return bool(self.ready) or self.frontier.GetStats(pb.QueueWithinCrawlParams(crawlID=self.crawl)).size > 0
 
     def put(self, **item):
+        """Put a URL, and tell whether it is taken."""
         return next(self.frontier.PutURLs(iter([pb.URLItem(**item)]))).status == pb.AckMessage.OK
 
     def enqueue_request(self, request):
+        """Put a URL that was discovered."""
         return self.put(discovered=pb.DiscoveredURLItem(info=pb.URLInfo(url=request.url, crawlID=self.crawl)))
 
     def next_request(self):
+        """Return a URL that is due, or None."""
         if not self.ready:
             params = pb.GetParams(max_queues=8, max_urls_per_queue=16, delay_requestable=120, crawlID=self.crawl)
             self.ready = list(self.frontier.GetURLs(params))
@@ -48,5 +54,8 @@ class FrontierScheduler:
             return Request(info.url, meta={"frontier": info.url}, dont_filter=True)
 
     def fetched(self, response, request, spider):
+        """Put what a fetch has found."""
         info = pb.URLInfo(url=request.meta.get("frontier", request.url), crawlID=self.crawl)
+        info.metadata["signature"].values.append(hashlib.md5(response.body).hexdigest())
+        info.metadata["fetch.statusCode"].values.append(str(response.status))
         self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=request.meta.get("refetch", 0)))
