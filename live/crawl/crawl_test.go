@@ -183,6 +183,9 @@ func TestWebSub(t *testing.T) {
 		mac.Write([]byte(body))
 		q.Header.Set("X-Hub-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 		page.ServeHTTP(w, q)
+		if w.Header().Get("X-Content-Type-Options") != "nosniff" { // what a hub sends comes back
+			t.Errorf("%s %s: the answer has %v", method, path, w.Header())
+		}
 		return w
 	}
 	for _, tt := range []struct {
