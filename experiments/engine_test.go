@@ -189,7 +189,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"learner.kappa", -1, "above 0"},
 		{"instance.name", "gold", "FAMILY:N"},
 		{"instance.budget", 1e9, "budget"},
-		{"world.kind", "flat", "allowed are mean, poisson"},
+		{"world.kind", "flat", "allowed are mean, pages, poisson"},
 		{"world.kind", "replay", "world.trace"},
 		{"world.marks", "odd", "constant"},
 		{"world.epoch", "2h", "replay"},
