@@ -39,6 +39,10 @@ func TestFamiliesHaveTheirDistributions(t *testing.T) {
 			"window": func(s env.Source) float64 { return (s.Window - 2) / 48 },
 			"rate":   lognormal["rate"], "decay": lognormal["decay"], "interest": lognormal["interest"],
 		}},
+		{env.Quiet(n, 10, 5), map[string]func(env.Source) float64{
+			"rate":  func(s env.Source) float64 { return normal(math.Log(s.Rate / .1)) },
+			"decay": lognormal["decay"], "interest": lognormal["interest"],
+		}},
 	} {
 		if err := c.in.Validate(); err != nil {
 			t.Error(err)
@@ -61,7 +65,7 @@ func TestFamiliesHaveTheirDistributions(t *testing.T) {
 }
 
 func TestFamiliesGrow(t *testing.T) {
-	for _, f := range []func(int, float64, uint64) env.Instance{env.Lognormal, env.Wide, env.Mixed} {
+	for _, f := range []func(int, float64, uint64) env.Instance{env.Lognormal, env.Wide, env.Mixed, env.Quiet} {
 		small, large := f(5, 1, 9), f(50, 1, 9)
 		if !reflect.DeepEqual(small.Sources, large.Sources[:5]) {
 			t.Errorf("%s does not begin with %s", large.ID, small.ID)
