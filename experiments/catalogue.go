@@ -78,6 +78,8 @@ func (e *Entry) Track(level env.Level) Track {
 		return e.Sees
 	case level == env.LevelObserved && slices.Contains(e.Levels, level):
 		return TrackState
+	case level == env.LevelOnline && slices.Contains(e.Levels, level) && e.Learns && !e.FromItems:
+		return TrackHarvest
 	case level == env.LevelOnline && slices.Contains(e.Levels, level):
 		return TrackItems
 	}

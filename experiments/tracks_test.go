@@ -31,7 +31,7 @@ func TestTracks(t *testing.T) {
 		if less == nil {
 			continue
 		}
-		tried[e.Sees]++
+		tried[e.Track(e.FirstLevel())]++
 		t.Run(e.Name, func(t *testing.T) {
 			world, err := PoissonScene(in, env.MarksConstant).Open(1, env.LevelOnline, false)
 			if err != nil {
@@ -72,8 +72,8 @@ func TestTracks(t *testing.T) {
 			}
 		})
 	}
-	if tried[TrackHarvest] != 2 || tried[TrackBit] != 11 || tried[TrackAge] != 2 {
-		t.Errorf("the catalogue has %v policies by what they see (Sees); "+
+	if tried[TrackHarvest] != 3 || tried[TrackBit] != 11 || tried[TrackAge] != 2 {
+		t.Errorf("the catalogue has %v policies by what they see; "+
 			"if one was added, count it in this test",
 			tried)
 	}

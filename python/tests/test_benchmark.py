@@ -57,7 +57,7 @@ def test_what_a_policy_sees(track):
 def test_every_entry_says_its_track():
     of = {e.name: e.tracks for e in ephemera.catalogue()}
     assert of["whittle"] == {"model": "parameters", "observed": "state"}
-    assert of["lspe"] == {"online": "items", "observed": "state"}
+    assert of["lspe"] == {"online": "harvest", "observed": "state"}
     assert of["q-whittle"] == {"model": "harvest"} and of["nutch"] == {"online": "bit"}
     assert {t for tracks in of.values() for t in tracks.values()} == set(ephemera.TRACKS)
     with pytest.raises(ValueError, match="whittle is of track parameters and state, not 'items'"):
@@ -152,7 +152,7 @@ def test_command(tmp_path, capsys, monkeypatch):
         assert words in capsys.readouterr().err
     module = [sys.executable, "-W", "error", "-m", "ephemera.benchmark", "lspe", *short]
     done = subprocess.run(module, check=True, capture_output=True, text=True)
-    assert "lspe, track items" in done.stdout and done.stderr == ""
+    assert "lspe, track harvest" in done.stdout and done.stderr == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of Unix")

@@ -23,12 +23,13 @@ from .references import (
 )
 from .results import Results, load
 from .runs import Agent, Comparison, Outcome, Run, compare, figures, gym_policy, run, whittle
-from .tasks import TASKS, TRACKS, register, task
+from .tasks import EPOCHS, TASKS, TRACKS, register, task
 from .world import TEST_SEEDS
 
 __version__ = "0.2.0"
 
 __all__ = [
+    "EPOCHS",
     "TASKS",
     "TEST_SEEDS",
     "TRACKS",

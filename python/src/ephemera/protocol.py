@@ -23,7 +23,7 @@ from . import _library
 from .batch import perform
 from .loop import RAW, Gym, Stage
 from .runs import Comparison, Player, PolicyLike, compared, player
-from .tasks import TASKS, TRACKS, task
+from .tasks import EPOCHS, TASKS, TRACKS, task
 from .world import TEST_SEEDS, spec
 
 FORMAT = 1  # of what is kept
@@ -42,6 +42,8 @@ def _tasks(track: str, names: Sequence[str] | None, trace: str | os.PathLike[str
     of = {n: w for n, w in TASKS.items() if w["knowledge"] == TRACKS[track]}
     if names is None:
         names = [n for n, w in of.items() if trace is not None or w.get("world") != "replay"]
+        newest = max(n.rpartition("-v")[2] for n in names)
+        names = [n for n in names if n.endswith(f"-v{newest}") or TASKS[n].get("world") == "replay"]
     worlds = {}
     for name in names:
         worlds[name] = task(name)
@@ -208,7 +210,7 @@ def benchmark(
     *,
     tasks: Sequence[str] | None = None,
     seeds: int = 10,
-    steps: int | None = 10_000,
+    steps: int | None = None,
     out: str | os.PathLike[str] | None = None,
     processes: int = 1,
     trace: str | os.PathLike[str] | None = None,
@@ -221,9 +223,10 @@ def benchmark(
         policy: as in :func:`ephemera.run`. One that learns is scored while it learns, over all epochs.
         track: what it sees, one of :data:`ephemera.TRACKS`; by default ``items`` for policies of Python,
             ``harvest`` for those of environments, and its own for one of the catalogue.
-        tasks: names of some tasks of the track; None for all.
+        tasks: names of some tasks of the track; None for all of the newest version.
         seeds: how many of :data:`ephemera.TEST_SEEDS`.
-        steps: epochs of a run; a recording ends by itself.
+        steps: epochs of a run; by default those of :data:`ephemera.EPOCHS`, and 10 000 in tasks that it does not
+            name. A recording ends by itself.
         out: directory that keeps each run as a file. The same call goes on with what is missing there, also
             after Ctrl-C; what was played with another version, policy or number of steps is played again.
             Each task's directory there is one for :func:`ephemera.load` and the command ``report``.
@@ -242,11 +245,16 @@ def benchmark(
     if not 1 <= operator.index(seeds) <= len(TEST_SEEDS):
         raise ValueError(f"seeds is {seeds}; allowed are 1 to {len(TEST_SEEDS)}")
     worlds = _tasks(track, tasks, trace)
+
+    def epochs(t: str) -> int | None:
+        return None if worlds[t].get("world") == "replay" else steps or EPOCHS.get(t, 10_000)
+
     made = {"format": FORMAT, "version": _version(), "track": track, "policy": [p.row, _settings(p, policy)]}
     files: dict[tuple[str, int], Path | None] = {}
     records: dict[tuple[str, int], dict[str, Any]] = {}
     for t in worlds:
-        key = hashlib.sha256(json.dumps([made, t, steps], sort_keys=True, default=str).encode()).hexdigest()[:16]
+        how = json.dumps([made, worlds[t], epochs(t)], sort_keys=True, default=str)
+        key = hashlib.sha256(how.encode()).hexdigest()[:16]
         for seed in TEST_SEEDS[:seeds]:
             file = None if out is None else Path(out, t, "runs", f"{key}-{seed}.json")
             files[t, seed] = file
@@ -263,19 +271,16 @@ def benchmark(
         if progress is not None:
             progress(len(records), len(files))
 
-    how: dict[str, Any] = {"track": track, "name": p.row}
+    named: dict[str, Any] = {"track": track, "name": p.row}
     todo = [(t, seed) for t, seed in files if (t, seed) not in records]
-
-    def epochs(t: str) -> int | None:
-        return None if worlds[t].get("world") == "replay" else steps
 
     if processes == 1:
         for t, seed in todo:
-            keep((t, seed), benchmark_run(policy, worlds[t], seed, steps=epochs(t), **how))
+            keep((t, seed), benchmark_run(policy, worlds[t], seed, steps=epochs(t), **named))
     else:
         with ProcessPoolExecutor(processes) as pool:
             started = {
-                pool.submit(benchmark_run, policy, worlds[t], seed, steps=epochs(t), **how): (t, seed)
+                pool.submit(benchmark_run, policy, worlds[t], seed, steps=epochs(t), **named): (t, seed)
                 for t, seed in todo
             }
             try:
