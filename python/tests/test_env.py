@@ -207,7 +207,7 @@ def test_wrong_one(wrong, error):
     [
         ({"instance": "nothing"}, "unknown instance"),
         ({"budget": 100}, "budget is 100"),
-        ({"world": "moon"}, "allowed are mean, poisson, and replay"),
+        ({"world": "moon"}, "allowed are mean, pages, poisson, and replay"),
         ({"action": "one", "budget": 2}, "a budget of 1; the costs are"),
         ({"overspend": "maybe"}, "allowed are 'refuse' and 'truncate'"),
         ({"budget": 0}, "budget is 0.0; allowed is a finite number above 0"),

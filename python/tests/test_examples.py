@@ -32,7 +32,7 @@ def test_readme(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     command("train", "-steps", 100, "-out", "DIR")
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.M | re.S)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     names = {"fetch": fetch}
     for block in blocks:
         exec(block, names)
