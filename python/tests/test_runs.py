@@ -340,3 +340,65 @@ except KeyboardInterrupt:
     finally:
         p.kill()
     assert out == "interrupted\n" and p.returncode == 0
+
+
+PLAYED = ["whittle", "lspe", "salmut", "q-whittle", "round-robin", "greedy", "certainty"]
+
+
+@pytest.fixture(scope="module")
+def played():
+    return ephemera.compare(PLAYED, steps=1000, seeds=5, knowledge="online")
+
+
+def test_tables_of_a_comparison(played):
+    latex = played.to_latex()
+    assert latex.startswith("\\begin{tabular}{lrrrrr}\n\\toprule\n") and "95 \\% interval" in latex
+    rows = latex.split("\\midrule\n")[1].split("\\bottomrule")[0].splitlines()
+    assert [r.split(" & ")[0] for r in rows] == [r["policy"] for r in played]
+    whittle = played["whittle"]
+    lo, hi = whittle["lo"], whittle["hi"]
+    assert f"whittle & {whittle['reward']:.4g} & {lo:.4g} to {hi:.4g} & 100.0 & -- & 1 " in latex
+    odd = ephemera.compare({"a_b & <50 %>": "round-robin"}, steps=10, seeds=1)
+    assert r"a\_b \& <50 \%>" in odd.to_latex() and "<td>a_b &amp; &lt;50 %&gt;</td>" in odd._repr_html_()
+    page = played._repr_html_()
+    assert page.count("<tr>") == 1 + len(list(played)) and "5 seeds from 1099511627776" in page
+
+
+def test_picture_of_a_comparison(played, tmp_path):
+    """At most six curves, with names at their ends and bands, told apart in grey, one column wide, from 0 to 1."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from matplotlib.colors import to_rgb
+
+    pyplot.switch_backend("agg")
+    figure = played.plot()
+    (axes,) = figure.axes
+    assert figure.get_size_inches()[0] == 3.5 and axes.get_ylim() == (0, 1.05)
+    names = [t.get_text() for t in axes.texts]
+    assert names == [r["policy"] for r in played if r["policy"] != "lspe/learned"][:6]  # the best, of those with curves
+    places = sorted(t.get_position()[1] for t in axes.texts)
+    assert min(np.diff(places)) > 0.07 and 0 <= places[0] and places[-1] <= 1.05
+    assert len(axes.collections) == 6  # bands
+    curves = [line for line in axes.lines if len(line.get_xdata()) > 2]
+    grey = {
+        (str(c._unscaled_dash_pattern), round(float(np.dot(to_rgb(c.get_color()), (0.3, 0.59, 0.11))), 1))
+        for c in curves
+    }
+    assert len(curves) == len(grey) == 6
+    of = [c for c in played.curves if c["policy"] == "round-robin" and c["epoch"] == 1000]
+    (line,) = played.plot(["round-robin"]).axes[0].lines[:1]
+    assert line.get_ydata()[-1] == pytest.approx(np.mean([c["of_whittle"] for c in of]))
+    for form, begins in (("pdf", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<?xml")):
+        figure.savefig(tmp_path / f"curves.{form}")
+        assert (tmp_path / f"curves.{form}").read_bytes().startswith(begins)
+    profile = played.profile(["whittle", "round-robin"]).axes[0]
+    assert profile.get_xlim() == (0, 1) and [t.get_text() for t in profile.texts] == ["whittle", "round-robin"]
+    worst = [r["of_whittle"] for r in played.runs if r["policy"] == "round-robin"]
+    x, y = profile.lines[1].get_data()
+    assert y[x <= min(worst)].min() == 1 and y[x > max(worst)].max() == 0
+    alone = ephemera.compare(["whittle"], steps=10, seeds=1).plot().axes[0]
+    assert not alone.collections  # few seeds have no interval
+    with pytest.raises(ValueError, match="7 curves; allowed are 6"):
+        played.plot(["lspe/learning", *[n for n in PLAYED if n != "lspe"]])
+    with pytest.raises(ValueError, match="no line of 'nobody'; there are "):
+        played.plot(["nobody"])
+    pyplot.close("all")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import inspect
 import itertools
 import json
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _library
+from . import _library, document
 from .batch import perform
 from .loop import RAW, Gym, Stage
 from .runs import Comparison, Player, PolicyLike, compared, player
@@ -135,16 +134,13 @@ class Benchmark:
     """Of each task what :func:`ephemera.compare` returns."""
 
     def _cells(self) -> list[list[str]]:
-        def interval(e: dict[str, Any]) -> str:
-            return "–" if e["lo"] is None else f"{100 * e['lo']:.1f} to {100 * e['hi']:.1f}"
-
-        def percent(share: float) -> str:
-            return f"{100 * share:.1f}"
+        def share(e: dict[str, Any]) -> list[str]:
+            return [document.percent(e["share"]), document.interval(e["lo"], e["hi"])]
 
         of = self.row
-        tasks = [[t, percent(e["share"]), interval(e), f"{e['regret']:.4g}"] for t, e in of["tasks"].items()]
-        whole = ["mean of the tasks", percent(of["mean"]["share"]), interval(of["mean"]), ""]
-        return [*tasks, whole, ["interquartile mean", percent(of["iqm"]), "", ""]]
+        tasks = [[t, *share(e), f"{e['regret']:.4g}"] for t, e in of["tasks"].items()]
+        whole = ["mean of the tasks", *share(of["mean"]), ""]
+        return [*tasks, whole, ["interquartile mean", document.percent(of["iqm"]), "", ""]]
 
     def _about(self) -> str:
         r = self.row
@@ -172,27 +168,16 @@ class Benchmark:
 
     def to_latex(self) -> str:
         """Return the table as LaTeX, with the rules of the package booktabs."""
-
-        def line(cells: Sequence[str]) -> str:
-            return " & ".join(c.replace("%", r"\%").replace("_", r"\_").replace("–", "--") for c in cells) + r" \\"
-
-        *tasks, mean, iqm = map(line, self._cells())
-        lines = [r"\begin{tabular}{lrrr}", r"\toprule", line(self._head), r"\midrule", *tasks, r"\midrule", mean, iqm]
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+        cells = self._cells()
+        return document.latex(self._head, cells[:-2], cells[-2:])
 
     def _repr_html_(self) -> str:
-        def line(cells: Sequence[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-        rows = "".join(line(cells, "td") for cells in self._cells())
-        return f"<table><caption>{html.escape(self._about())}</caption>{line(self._head, 'th')}{rows}</table>"
+        return document.table(self._head, self._cells(), self._about())
 
     def plot(self) -> Any:
         """Return a matplotlib figure: a point for each task, with its interval, and exact Whittle as a line."""
-        import matplotlib.pyplot as plt
-
         tasks = list(self.row["tasks"])[::-1]
-        figure, axes = plt.subplots(figsize=(3.5, 0.6 + 0.3 * len(tasks)), layout="constrained")
+        figure, axes = document.column(0.6 + 0.3 * len(tasks))
         for y, name in enumerate(tasks):
             e = self.row["tasks"][name]
             if e["lo"] is not None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_chec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _library
+from . import _library, document
 from .batch import perform
 from .instance import InstanceLike
 from .loop import RAW, Gym, Stage
@@ -285,6 +285,85 @@ class Comparison:
         for r in self.runs:
             scores.setdefault(r["policy"], []).append(r.get("of_whittle", math.nan))
         return {name: np.array(shares)[:, None] for name, shares in scores.items()}
+
+    def _cells(self) -> list[list[str]]:
+        def plain(x: float) -> str:
+            return f"{x:.4g}"
+
+        return [
+            [
+                r["policy"], plain(r["reward"]), document.interval(r["lo"], r["hi"], plain),
+                document.percent(r.get("of_whittle")),
+                document.interval(r.get("of_whittle_lo"), r.get("of_whittle_hi")), plain(r["crawls"]),
+            ]
+            for r in self
+        ]  # fmt: skip
+
+    _head = ("policy", "reward", "95 % interval", "% of Whittle", "95 % interval", "crawls per epoch")
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, with the rules of the package booktabs."""
+        return document.latex(self._head, self._cells())
+
+    def _repr_html_(self) -> str:
+        r = self.report
+        about = (
+            f"instance {r['instance']}, knowledge {r['knowledge']}, budget {r['budget']:g}, {r['steps']} epochs, "
+            f"{r['seeds']} seeds from {r['seed']}"
+        )
+        return document.table(self._head, self._cells(), about)
+
+    def _chosen(self, policies: Sequence[str] | None, of: Sequence[dict[str, Any]]) -> list[str]:
+        """Return the names of the lines of a picture: those that are named, or the best."""
+        ranked = [r["policy"] for r in self if any(x["policy"] == r["policy"] for x in of)]
+        names = list(policies or ranked[: document.MOST])
+        if unknown := [n for n in names if n not in ranked]:
+            raise ValueError(f"there is no line of {unknown[0]!r}; there are {', '.join(ranked)}")
+        return names
+
+    def plot(self, policies: Sequence[str] | None = None) -> Any:
+        """Return a matplotlib figure of the way there: the share of what exact Whittle earns, along the epochs.
+
+        A point is the mean over the seeds of what was earned since the point before; bands are intervals of 95 %. The
+        picture fits one column of a paper, lines have their names at their ends and are told apart in grey:
+        ``plot().savefig("curves.pdf")``, or .png or .svg. Where shares are not known, rewards are drawn.
+
+        Args:
+            policies: names of at most six rows; None for the best six.
+        """
+        names = self._chosen(policies, self.curves)
+        shares = all(c.get("of_whittle") is not None for c in self.curves)
+        figure, axes = document.column()
+        axes.set_xscale("log")
+        axes.set_xlabel("epoch")
+        axes.set_ylabel("share of exact Whittle" if shares else "interest per epoch")
+        found = {}
+        for name in names:
+            by_epoch: dict[int, list[float]] = {}
+            for c in self.curves:
+                if c["policy"] == name:
+                    by_epoch.setdefault(c["epoch"], []).append(c["of_whittle" if shares else "reward"])
+            found[name] = np.array(list(by_epoch), np.float64), document.means(list(by_epoch.values()))
+        axes.set_ylim(0, 1.05 if shares else 1.05 * max(float(y[:, 0].max()) for _, y in found.values()))
+        document.lines(axes, found)
+        return figure
+
+    def profile(self, policies: Sequence[str] | None = None) -> Any:
+        """Return a matplotlib figure of how often: the part of the runs that earn at least a share of exact Whittle.
+
+        Args:
+            policies: names of at most six rows; None for the best six.
+        """
+        scores = {name: s for name, s in self.to_rliable().items() if np.isfinite(s).all()}
+        names = self._chosen(policies, [{"policy": name} for name in scores])
+        figure, axes = document.column()
+        axes.set_xlabel("share of exact Whittle")
+        axes.set_ylabel("runs that earn it")
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1.05)
+        at = np.linspace(0, 1, 201)
+        document.lines(axes, {n: (at, (scores[n] >= at).mean(axis=0)[:, None]) for n in names})
+        return figure
 
     def save(self, directory: str | os.PathLike[str], files: Mapping[str, list[str]] | None = None) -> None:
         """Write what ``bench -out`` does into a directory, for :func:`ephemera.load` and the command ``report``.
