@@ -27,20 +27,23 @@ func TestBadSettings(t *testing.T) {
 func TestMistakesPanic(t *testing.T) {
 	broken := env.Paper(1)
 	broken.Budget = 9
-	cases := map[string]func(){
-		"a negative budget": func() { NewSelector([]float64{1}, -1) },
-		"a cost of 0":       func() { NewSelector([]float64{1, 0}, 1) },
-		"a key too few":     func() { NewSelector([]float64{1, 1}, 1).Top(nil, []float64{1}) },
-		"a relaxed optimum": func() { index.Relax(broken) },
+	cases := []struct {
+		name string
+		call func()
+	}{
+		{"a negative budget", func() { NewSelector([]float64{1}, -1) }},
+		{"a cost of 0", func() { NewSelector([]float64{1, 0}, 1) }},
+		{"a key too few", func() { NewSelector([]float64{1, 1}, 1).Top(nil, []float64{1}) }},
+		{"a relaxed optimum", func() { index.Relax(broken) }},
 	}
-	for name, f := range cases {
-		func() {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s: no panic", name)
+					t.Error("no panic")
 				}
 			}()
-			f()
-		}()
+			c.call()
+		})
 	}
 }
