@@ -28,25 +28,31 @@ func somePages() env.Instance {
 
 func TestFreshnessPoliciesKeepTheContract(t *testing.T) {
 	in := somePages()
-	for name, newPolicy := range map[string]func() env.Policy[env.Model]{
-		"greedy-ncis": func() env.Policy[env.Model] { return NewGreedyNCIS(in) },
-		"lambdacrawl": func() env.Policy[env.Model] { return NewLambdaCrawl(in) },
+	for _, c := range []struct {
+		name      string
+		newPolicy func() env.Policy[env.Model]
+	}{
+		{"greedy-ncis", func() env.Policy[env.Model] { return NewGreedyNCIS(in) }},
+		{"lambdacrawl", func() env.Policy[env.Model] { return NewLambdaCrawl(in) }},
 	} {
-		t.Run(name, func(t *testing.T) { envtest.Policy(t, in, newPolicy) })
+		t.Run(c.name, func(t *testing.T) { envtest.Policy(t, in, c.newPolicy) })
 	}
-	for _, c := range ChangeEstimators() {
-		for name, build := range map[string]func() (env.Policy[env.Online], error){
-			"explore-then-commit": func() (env.Policy[env.Online], error) {
-				return NewExploreThenCommit(in.Terms(), ExploreThenCommit{c, 3})
-			},
-			"lambdacrawl-learned": func() (env.Policy[env.Online], error) {
-				return NewLearnedLambdaCrawl(in.Terms(), c)
-			},
-			"whittle": func() (env.Policy[env.Online], error) { return NewEstimatedWhittle(in.Terms(), c) },
+	for _, e := range ChangeEstimators() {
+		for _, c := range []struct {
+			name  string
+			build func() (env.Policy[env.Online], error)
+		}{
+			{"explore-then-commit", func() (env.Policy[env.Online], error) {
+				return NewExploreThenCommit(in.Terms(), ExploreThenCommit{e, 3})
+			}},
+			{"lambdacrawl-learned", func() (env.Policy[env.Online], error) {
+				return NewLearnedLambdaCrawl(in.Terms(), e)
+			}},
+			{"whittle", func() (env.Policy[env.Online], error) { return NewEstimatedWhittle(in.Terms(), e) }},
 		} {
-			t.Run(name+"/"+c.Estimator, func(t *testing.T) {
+			t.Run(c.name+"/"+e.Estimator, func(t *testing.T) {
 				envtest.Policy(t, in, func() env.Policy[env.Online] {
-					p, err := build()
+					p, err := c.build()
 					if err != nil {
 						t.Fatal(err)
 					}

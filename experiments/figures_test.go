@@ -47,13 +47,16 @@ func TestMeasuresOfRuns(t *testing.T) {
 		if at := slices.Index(runs.Header, m.Column); at < 0 || runs.Rows[0][at] != fmt.Sprint(k+101) {
 			t.Errorf("runs %q under %q; want %s to be %d", runs.Rows[0], runs.Header, m.Column, k+101)
 		}
-		for name, want := range map[string]float64{m.Learning: float64(k + 1), m.Learned: float64(k + 101)} {
-			if name == "" {
+		for _, c := range []struct {
+			name string
+			want float64
+		}{{m.Learning, float64(k + 1)}, {m.Learned, float64(k + 101)}} {
+			if c.name == "" {
 				continue
 			}
-			at := slices.IndexFunc(FiguresOfRuns, func(f Figure) bool { return f.Name == name })
-			if at < 0 || FiguresOfRuns[at].Of(r) != want || FiguresOfRuns[at].Less != m.Less {
-				t.Errorf("sweeps do not have %s, %v", name, want)
+			at := slices.IndexFunc(FiguresOfRuns, func(f Figure) bool { return f.Name == c.name })
+			if at < 0 || FiguresOfRuns[at].Of(r) != c.want || FiguresOfRuns[at].Less != m.Less {
+				t.Errorf("sweeps do not have %s, %v", c.name, c.want)
 			}
 		}
 	}
