@@ -60,14 +60,15 @@ func (e *Entry) FirstLevel() env.Level {
 // Track is what policies see of the world. Those of one track can be compared fairly.
 type Track string
 
-// The tracks, from the one that sees most. In the last three nothing is known beforehand
-// but names, costs and the budget.
+// The tracks, from the one that sees most. In the last four nothing is known beforehand
+// but names, costs and the budget, and of pages their importance.
 const (
 	TrackParameters Track = "parameters" // rates, decay and interest of the sources
 	TrackState      Track = "state"      // what waits at each source before a crawl, in addition
 	TrackItems      Track = "items"      // the items that crawls bring back, each with its age and interest
 	TrackHarvest    Track = "harvest"    // what each crawl brings in all, and the age of its source
 	TrackBit        Track = "bit"        // whether a crawl brought anything
+	TrackChange     Track = "change"     // in world pages whether a page has changed; pings, and the pages' importance
 	TrackAge        Track = "age"        // how long ago each source was crawled
 )
 
@@ -135,7 +136,7 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 // less.
 func (e *Entry) ofPages(level env.Level) bool {
 	track := e.Track(level)
-	return e.FromItems || track == TrackBit || track == TrackAge
+	return e.FromItems || track == TrackBit || track == TrackChange || track == TrackAge
 }
 
 // harvests reports whether it learns from what crawls bring what they are worth.
@@ -254,7 +255,7 @@ func Register(e Entry) {
 func ofPages[S any](
 	name, about string, defaults S, build func(t env.Terms, s S) (env.Policy[env.Online], error),
 ) Entry {
-	return tuned(Entry{Name: name, About: about, Sees: TrackBit, Levels: onlyOnline, Pages: true}, defaults,
+	return tuned(Entry{Name: name, About: about, Sees: TrackChange, Levels: onlyOnline, Pages: true}, defaults,
 		func(k Inputs, s *S) (env.Policy[env.Online], error) { return build(k.Terms, *s) })
 }
 
@@ -265,7 +266,7 @@ func estimatedWhittle() (all []Entry) {
 		all = append(all, Entry{
 			Name:   "whittle-" + c.Estimator,
 			About:  "Whittle index of pages at rates of change estimated as " + c.Estimator,
-			Levels: onlyOnline, Sees: TrackBit, Pages: true,
+			Levels: onlyOnline, Sees: TrackChange, Pages: true,
 			New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
 				return agent(baselines.NewEstimatedWhittle(k.Terms, c))
 			},

@@ -11,15 +11,17 @@ import (
 // A policy that says that it sees less than its level shows chooses the same when it is
 // shown no more than that.
 func TestTracks(t *testing.T) {
+	bit := func(c env.Crawled) env.Crawled {
+		if c.Items = nil; c.Interest > 0 {
+			c.Interest = 1
+		}
+		return c
+	}
 	shown := map[Track]func(c env.Crawled) env.Crawled{
 		TrackHarvest: func(c env.Crawled) env.Crawled { c.Items = nil; return c },
-		TrackBit: func(c env.Crawled) env.Crawled {
-			if c.Items = nil; c.Interest > 0 {
-				c.Interest = 1
-			}
-			return c
-		},
-		TrackAge: func(c env.Crawled) env.Crawled { c.Items, c.Interest = nil, 0; return c },
+		TrackBit:     bit,
+		TrackChange:  bit,
+		TrackAge:     func(c env.Crawled) env.Crawled { c.Items, c.Interest = nil, 0; return c },
 	}
 	in := env.Lognormal(12, 3, 1)
 	for i := range in.Sources {
@@ -72,7 +74,7 @@ func TestTracks(t *testing.T) {
 			}
 		})
 	}
-	if tried[TrackHarvest] != 3 || tried[TrackBit] != 11 || tried[TrackAge] != 2 {
+	if tried[TrackHarvest] != 3 || tried[TrackBit] != 4 || tried[TrackChange] != 7 || tried[TrackAge] != 2 {
 		t.Errorf("the catalogue has %v policies by what they see; "+
 			"if one was added, count it in this test",
 			tried)

@@ -3,9 +3,10 @@
     python benchmark/make.py
 
 plays every policy below in all tasks of its track under the first test seeds, and writes leaderboard.json and the
-table of README.md. Runs are kept in a directory, so that the same command goes on after an interruption, and plays
-again what was played with another version, policy or number of epochs. Rows of methods that are not in the catalogue
-come from files in rows/, as ``python -m ephemera.benchmark --format json`` prints them.
+table of README.md; with --trace those of recordings. Runs are kept in a directory, so that the same command goes on
+after an interruption, and plays again what was played with another version, policy or number of epochs. Rows of
+methods that are not in the catalogue come from files in rows/, as ``python -m ephemera.benchmark --format json``
+prints them.
 """
 
 from __future__ import annotations
@@ -20,28 +21,46 @@ import ephemera
 HERE = Path(__file__).parent
 SEEDS = 5
 POLICIES: dict[str, list[str]] = {
+    "parameters": ["whittle", "lambdacrawl", "greedy-ncis"],
+    "state": ["whittle", "lspe", "myopic"],
     "items": ["forecast", "certainty", "miniflux", "commafeed"],
+    "harvest": ["lspe", "salmut", "q-whittle"],
+    "bit": ["nutch", "stormcrawler"],
+    "change": [
+        "forecast", "lambdacrawl-learned", "explore-then-commit", "whittle-naive", "whittle-cho", "whittle-lln",
+        "whittle-sa", "whittle-mle", "round-robin",
+    ],
+    "age": ["round-robin", "freshrss"],
+}  # fmt: skip
+RECORDED = {
+    "items": ["forecast", "certainty"],
     "harvest": ["lspe", "salmut", "q-whittle"],
     "bit": ["nutch", "stormcrawler"],
     "age": ["round-robin"],
 }
 SEEN = {
+    "parameters": "rates of change of pages, recall and false pings",
+    "state": "the parameters of the sources or their simulator, and what waits at each before a crawl",
     "items": "the items that crawls bring back, each with its age and interest",
     "harvest": "what each crawl brings in all, and the age of its source",
     "bit": "whether a crawl brought anything",
+    "change": "whether a page has changed; pings, and the importance of pages",
     "age": "how long ago each source was crawled",
 }
 
 
-def rows(kept: Path, processes: int) -> list[dict[str, Any]]:
-    """Return the rows of all policies, those of the catalogue first, best first within a track."""
+def rows(kept: Path, processes: int, recordings: Path | None = None) -> list[dict[str, Any]]:
+    """Return the rows of all policies, best first within a track; with a directory, of those that play recordings."""
     made = []
-    for track, names in POLICIES.items():
+    how: dict[str, Any] = {"seeds": SEEDS, "processes": processes}
+    if recordings is not None:
+        how |= {"tasks": [t for t in ephemera.tasks.RECORDINGS if t.endswith("-v2")], "trace": recordings, "seeds": 1}
+    for track, names in (POLICIES if recordings is None else RECORDED).items():
         for name in names:
-            found = ephemera.benchmark(name, track, seeds=SEEDS, out=kept / track / name, processes=processes)
+            found = ephemera.benchmark(name, track, out=kept / track / name, **how)
             print(f"{track} {name}: {100 * found.row['mean']['share']:.1f} % of Whittle", flush=True)
             made.append(found.row | {"settings": {}, "training_epochs": 0, "commit": ""})
-    for file in sorted((HERE / "rows").glob("*.json")):
+    for file in sorted((HERE / "rows").glob("*.json")) if recordings is None else []:
         made.append(json.loads(file.read_text("utf-8")))
     order = list(ephemera.TRACKS)
     return sorted(made, key=lambda r: (order.index(r["track"]), -r["mean"]["share"]))
@@ -75,17 +94,21 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--kept", type=Path, default=Path("leaderboard-runs"), help="directory that keeps each run")
     p.add_argument("--processes", type=int, default=1, help="runs at a time; default: 1")
+    p.add_argument("--trace", type=Path, help="directory of the recordings; makes recordings.json and its table")
     p.add_argument("--table", action="store_true", help="only write the page, of what leaderboard.json has")
     a = p.parse_args()
-    file = HERE / "leaderboard.json"
     if not a.table:
-        text = json.dumps({"format": 1, "seeds": SEEDS, "rows": rows(a.kept, a.processes)}, indent=1)
-        file.write_text(text + "\n", "utf-8")
+        name, seeds = ("leaderboard", SEEDS) if a.trace is None else ("recordings", 1)
+        made = {"format": 1, "seeds": seeds, "rows": rows(a.kept / name, a.processes, a.trace)}
+        (HERE / f"{name}.json").write_text(json.dumps(made, indent=1) + "\n", "utf-8")
     page = HERE / "README.md"
-    begin, end = "<!-- table -->\n", "<!-- end of table -->"
-    head, rest = page.read_text("utf-8").split(begin)
-    made = json.loads(file.read_text("utf-8"))["rows"]
-    page.write_text(head + begin + table(made) + rest[rest.index(end) :], "utf-8")
+    text = page.read_text("utf-8")
+    for name, begin in (("leaderboard", "<!-- table -->\n"), ("recordings", "<!-- table of recordings -->\n")):
+        if (HERE / f"{name}.json").exists():
+            made = json.loads((HERE / f"{name}.json").read_text("utf-8"))["rows"]
+            head, rest = text.split(begin)
+            text = head + begin + table(made) + rest[rest.index("<!-- end of table -->") :]
+    page.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -91,3 +91,20 @@ func (w *Worlds) record(who string) (*experiments.Record, error) {
 	}
 	return w.at[0].engine.Recorded(p.ctx, r, who, p.account[0], p.account[1])
 }
+
+// pages returns of the last step which pages were crawled and have changed, and which sent
+// pings that the next decision sees, as often as they did.
+func (w *Worlds) pages() (seen struct {
+	Changed []int   `json:"changed"`
+	Pings   []int32 `json:"pings"`
+}) {
+	for _, c := range w.got[0] {
+		if c.Changed {
+			seen.Changed = append(seen.Changed, c.Source)
+		}
+	}
+	if d, ok := w.does.(*stepped); ok {
+		seen.Pings = d.world[0].View().Pings
+	}
+	return seen
+}

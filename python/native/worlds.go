@@ -173,7 +173,7 @@ func (w *Worlds) functions() functions {
 	f := functions{"describe": func() *about { return &w.about }, "reset": w.reset, "step": w.Step, "items": w.items}
 	if w.played != nil {
 		f["limit"], f["terms"], f["measure"] = w.limit, w.seedTerms, w.measure
-		f["again"], f["record"] = w.again, w.record
+		f["again"], f["record"], f["pages"] = w.again, w.record, w.pages
 		f["close"] = w.played.stop
 	}
 	return f

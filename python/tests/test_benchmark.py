@@ -1,5 +1,6 @@
 """The benchmark: tracks, test seeds, and runs that are kept."""
 
+import gzip
 import json
 import os
 import pickle
@@ -68,6 +69,63 @@ def test_every_entry_says_its_track():
         ephemera.benchmark(Waits, "items", tasks=["TableIMean-v1"])
     with pytest.raises(ValueError, match="more than track 'bit' sees"):
         ephemera.benchmark(ephemera.gym_policy(lambda seen: seen[:4]), "bit", **SHORT)
+
+
+class Pages(Waits):
+    """The same of pages, which keeps the pings of each crawl too."""
+
+    def begin(self, info):
+        self.info, self.pings = info, np.zeros(len(info["names"]), int)
+
+    def select(self, view):
+        self.pings += view.pings
+        return super().select(view)
+
+    def update(self, crawls, view):
+        assert crawls.items is None and set(crawls.interest) <= {0, 1}
+        self.shown += zip(self.pings[crawls.source], crawls.interest, crawls.age, strict=True)
+        self.pings[crawls.source] = 0
+
+
+def test_what_is_seen_of_pages():
+    """Whether a page has changed, its importance and pings, which tell of changes; never for how long it was fresh."""
+    for task, pinged in (("Pages200-v2", False), ("PagesPinged200-v2", True)):
+        Waits.shown.clear()
+        b = ephemera.benchmark(Pages, "change", tasks=[task], seeds=1)
+        assert b.shares == ephemera.benchmark("round-robin", "change", tasks=[task], seeds=1).shares < 0.9
+        pings, changed, age = np.array(Waits.shown).T
+        assert len(pings) == 5000 and (pings.sum() > 1000) == pinged and 0.2 < changed.mean() < 0.9
+        assert changed[age > 20].mean() > changed[age < 20].mean()  # the first crawls
+        if pinged:
+            assert changed[pings > 0].mean() > changed[pings == 0].mean() + 0.2
+    named = ephemera.benchmark("lambdacrawl", "parameters", tasks=["Pages200-v2"], seeds=1, steps=300)
+    assert named.shares > 0.8  # it knows the rates
+    with pytest.raises(ValueError, match="whittle is of track parameters and state, not 'change'"):
+        ephemera.benchmark("whittle", "change")
+    with pytest.raises(ValueError, match="lspe is of track"):
+        ephemera.benchmark("lspe", "change")
+    with pytest.raises(ValueError, match="more than track 'change' sees"):
+        ephemera.benchmark(ephemera.gym_policy(lambda seen: seen[:200]), "change", seeds=1)
+    with pytest.raises(ValueError, match="how long a copy was fresh"):
+        ephemera.run(ephemera.gym_policy(lambda seen: seen[:9]), "pages:9", 10, world="pages")
+
+
+def test_recordings(tmp_path):
+    """They are played from a directory; tasks whose recording is not there are left out."""
+    rows = [f"{'abcdefgh'[k % 7]},{1_500_000_000 + 900 * k},{1 + k % 7}" for k in range(4000)]
+    (tmp_path / "trace_hn.csv.gz").write_bytes(
+        gzip.compress("\n".join(["source,published_unix,utility", *rows]).encode())
+    )
+    short = {"seeds": 1, "steps": 50}
+    b = ephemera.benchmark(Waits, "items", trace=tmp_path, **short)
+    assert [t for t in b.row["tasks"] if "Recording" in t] == ["Recording-hn-v2"]
+    assert not [t for t in ephemera.benchmark(Waits, "items", **short).row["tasks"] if "Recording" in t]
+    (half,) = b.comparisons["Recording-hn-v2"].runs
+    assert half["epochs"] == 500  # of 1000 hours the second half
+    one = ephemera.benchmark(Waits, "items", tasks=["Recording-hn-v1"], trace=tmp_path / "trace_hn.csv.gz", seeds=1)
+    assert list(one.row["tasks"]) == ["Recording-hn-v1"]
+    with pytest.raises(ValueError, match="Recording-fbmedia2016-v2 needs its recording"):
+        ephemera.benchmark(Waits, "items", tasks=["Recording-fbmedia2016-v2"])
 
 
 def test_worlds_of_tests_are_not_trained_in():

@@ -52,8 +52,8 @@ class Stage(CrawlEnv):
     def __init__(
         self, instance: InstanceLike, steps: int, evaluation: int, track: str | None = None, **keywords: Unpack[Form]
     ) -> None:
-        """Set the world up; on a track a policy sees no more than that."""
-        self._track = track
+        """Set the world up; on a track a policy sees no more than that, and of pages whether they have changed."""
+        self._track, self._pages = track, keywords.get("world") == "pages"
         self._build(_Worlds(1, instance, False, run=(steps, evaluation), **keywords))
 
     def ask(self, what: str, *arguments: Any) -> Any:
@@ -70,6 +70,8 @@ class Stage(CrawlEnv):
             begin({**terms, "epochs": self.ask("limit"), "seed": own, "knowledge": level})
         over = False
         if isinstance(policy, Gym):
+            if self._pages:
+                raise ValueError("environments show how long a copy was fresh, which nobody sees who crawls pages")
             while not over:
                 seen, _, _, over, _ = self.step(policy.act(seen))
             return
@@ -78,6 +80,9 @@ class Stage(CrawlEnv):
         def view(epoch: int) -> View:
             state = {"model": "mean", "observed": "state"}.get(level)
             shown = {} if state is None else {state: seen["state"].copy()}
+            if self._pages:
+                pings = np.array(self.ask("pages")["pings"] or [], np.int64)
+                shown["pings"] = np.bincount(pings, minlength=len(seen["age"]))
             return View(epoch, seen["age"].astype(np.int64), **shown)
 
         now, epoch = view(0), 0
@@ -86,11 +91,13 @@ class Stage(CrawlEnv):
             epoch += 1
             before, now = now, view(epoch)
             if update is not None and self._track != "age":
-                items = info.get("items")
+                items = None if self._pages else info.get("items")
                 source = np.flatnonzero(info["crawled"]) if items is None else np.array([c[0] for c in items], np.int64)
                 found = None if items is None else [c[2] for c in items]
                 interest = info["interest"][source]
-                if self._track == "bit":
+                if self._pages:
+                    interest = np.isin(source, self.ask("pages")["changed"] or []).astype(np.float64)
+                elif self._track == "bit":
                     interest = (interest > 0).astype(np.float64)
                 update(Crawls(source, interest, before.age[source], found), now)
 

@@ -33,6 +33,8 @@ class View:
     """(n,) mean state, interest; None with knowledge ``online``."""
     state: NDArray[np.float64] | None = None
     """(n,) true state, interest; with knowledge ``observed``."""
+    pings: NDArray[np.int64] | None = None
+    """(n,) how many pings came from each page since the decision before, in world ``pages``."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Crawls:
     source: NDArray[np.int64]
     """(m,)"""
     interest: NDArray[np.float64]
-    """(m,) present interest of all that was found."""
+    """(m,) present interest of all that was found; in world ``pages`` 1 where the page has changed, otherwise 0."""
     age: NDArray[np.int64] | None = None
     """(m,) epochs since the source's crawl before."""
     items: Sequence[Items] | None = None

@@ -22,7 +22,7 @@ from . import _library, document
 from .batch import perform
 from .loop import RAW, Gym, Stage
 from .runs import Comparison, Player, PolicyLike, compared, player
-from .tasks import EPOCHS, TASKS, TRACKS, task
+from .tasks import EPOCHS, RECORDINGS, TASKS, TRACKS, played, task
 from .world import TEST_SEEDS, spec
 
 FORMAT = 1  # of what is kept
@@ -38,20 +38,26 @@ def _tasks(track: str, names: Sequence[str] | None, trace: str | os.PathLike[str
     """Return the worlds of a track by the names of their tasks."""
     if track not in TRACKS:
         raise ValueError(f"track is {track!r}; allowed are {', '.join(TRACKS)}")
-    of = {n: w for n, w in TASKS.items() if w["knowledge"] == TRACKS[track]}
+    of = [n for n in TASKS if played(n, track)]
+    room = trace is not None and Path(trace).is_dir()
+
+    def recording(name: str) -> Path | None:
+        return Path(trace, RECORDINGS[name]) if room and trace is not None else None if trace is None else Path(trace)
+
     if names is None:
-        names = [n for n, w in of.items() if trace is not None or w.get("world") != "replay"]
-        newest = max(n.rpartition("-v")[2] for n in names)
-        names = [n for n in names if n.endswith(f"-v{newest}") or TASKS[n].get("world") == "replay"]
+        files = {n: recording(n) for n in of if n in RECORDINGS}
+        there = [n for n in of if n not in files or ((f := files[n]) and f.name == RECORDINGS[n] and f.exists())]
+        newest = max(n.rpartition("-v")[2] for n in there)
+        names = [n for n in there if n.endswith(f"-v{newest}")]
     worlds = {}
     for name in names:
-        worlds[name] = task(name)
+        worlds[name] = task(name) | {"knowledge": TRACKS[track]}
         if name not in of:
             raise ValueError(f"{name} is no task of track {track!r}; these are {', '.join(of)}")
-        if worlds[name].get("world") == "replay":
-            if trace is None:
-                raise ValueError(f"{name} needs its recording, as trace=")
-            worlds[name] |= {"trace": os.fspath(trace), "window": None}
+        if name in RECORDINGS:
+            if (file := recording(name)) is None:
+                raise ValueError(f"{name} needs its recording, {RECORDINGS[name]} or its directory, as trace=")
+            worlds[name] |= {"trace": os.fspath(file), "window": None}
     return worlds
 
 
@@ -88,7 +94,7 @@ def benchmark_run(
         return record
     first = p.make()
     if isinstance(first, Gym):
-        if track in ("bit", "age"):
+        if track in ("bit", "change", "age"):
             raise ValueError(f"environments show what crawls bring, which is more than track {track!r} sees")
         form = first.form
     else:
@@ -104,7 +110,10 @@ def benchmark_run(
 def _check(p: Player, track: str) -> None:
     if track not in TRACKS:
         raise ValueError(f"track is {track!r}; allowed are {', '.join(TRACKS)}")
-    if p.make is None and p.entry is not None and track not in p.entry.tracks.values():
+    if p.make is not None or p.entry is None:
+        return
+    own = set(p.entry.tracks.values())
+    if track not in own and not (track == "change" and own & {"items", "bit", "age"}):  # of pages they see the bit
         raise ValueError(
             f"{p.settings['name']} is of track {' and '.join(dict.fromkeys(p.entry.tracks.values()))}, not {track!r}"
         )
@@ -216,7 +225,8 @@ def benchmark(
             after Ctrl-C; what was played with another version, policy or number of steps is played again.
             Each task's directory there is one for :func:`ephemera.load` and the command ``report``.
         processes: that play runs at a time; the policy has to be one that can be pickled.
-        trace: the recording of ``Recording-hn-v1``; without it that task is left out.
+        trace: the directory of the recordings, whose names :data:`ephemera.tasks.RECORDINGS` has, or one of them;
+            tasks whose recordings are not there are left out.
         name: of the policy.
         progress: called with the numbers of runs that are done, and of all.
     """

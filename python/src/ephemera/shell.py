@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     p.add_argument("--steps", type=int, help="epochs of a run; default: those of each task")
     p.add_argument("--out", type=Path, help="directory that keeps each run; the same command goes on with it")
     p.add_argument("--processes", type=int, default=1, help="runs at a time; default: 1")
-    p.add_argument("--trace", type=Path, help="the recording of Recording-hn-v1; without, that task is left out")
+    p.add_argument("--trace", type=Path, help="the directory of the recordings; without, their tasks are left out")
     p.add_argument("--format", choices=("table", "markdown", "latex", "json"), default="table")
     a = p.parse_args(arguments)
 

@@ -24,6 +24,12 @@ TASKS: dict[str, dict[str, Any]] = {
     "Hump50-v2": {"instance": "lognormal:50:*:hump", "budget": 5},
     "Large500-v2": {"instance": "lognormal:500:*", "budget": 10},
     "Drift50-v2": {"instance": "drift:50:*", "budget": 5},
+    "State20-v2": {"instance": "mixed:20:*", "budget": 3, "knowledge": "observed"},
+    "Pages200-v2": {"instance": "pages:200:*", "budget": 5, "world": "pages"},
+    "PagesCorrelated200-v2": {"instance": "pages-correlated:200:*", "budget": 5, "world": "pages"},
+    "PagesPinged200-v2": {"instance": "pages-pinged:200:*", "budget": 5, "world": "pages"},
+    "Recording-hn-v2": {"world": "replay", "budget": 5, "window": 1000},
+    "Recording-fbmedia2016-v2": {"world": "replay", "budget": 5, "window": 1000},
 }
 """Keywords of :class:`ephemera.CrawlEnv` by task. ``*`` has each seed draw an instance. The recording's path is given
 as ``trace``; ``window=None`` plays the part that is held out. Tasks of version 1 are solved by estimation where single
@@ -31,7 +37,8 @@ items are seen; those of version 2 leave room below what full knowledge earns.""
 
 EPOCHS: dict[str, int] = {
     "Quiet50-v2": 2000, "Spare20-v2": 5000, "Tight20-v2": 5000, "Mixture50-v2": 5000, "Hump50-v2": 5000,
-    "Large500-v2": 2000, "Drift50-v2": 10_000,
+    "Large500-v2": 2000, "Drift50-v2": 10_000, "State20-v2": 5000, "Pages200-v2": 1000, "PagesCorrelated200-v2": 1000,
+    "PagesPinged200-v2": 1000,
 }  # fmt: skip
 """Epochs that a policy has from nothing in a task of version 2, when the benchmark plays it."""
 for _world in TASKS.values():
@@ -44,11 +51,26 @@ TRACKS: dict[str, str] = {
     "items": "online",
     "harvest": "online",
     "bit": "online",
+    "change": "online",
     "age": "online",
 }
 """Tracks, by what a policy sees, with the level of knowledge of their tasks: the parameters of the sources; the true
-state; the items that crawls bring back; what each crawl brings in all; whether it brings anything; ages alone. Figures
-of policies are compared within a track."""
+state; the items that crawls bring back; what each crawl brings in all; whether it brings anything; of pages whether
+they have changed, with their importance and pings; ages alone. Figures of policies are compared within a track."""
+
+RECORDINGS: dict[str, str] = {
+    "Recording-hn-v1": "trace_hn.csv.gz",
+    "Recording-hn-v2": "trace_hn.csv.gz",
+    "Recording-fbmedia2016-v2": "trace_fbmedia2016.csv.gz",
+}
+"""Names of the files of the tasks that play a recording. They are not in the package."""
+
+
+def played(name: str, track: str) -> bool:
+    """Return whether a task is one of a track: those of pages are of ``change``, and of ``parameters``."""
+    if TASKS[name].get("world") == "pages":
+        return track in ("change", "parameters")
+    return track != "change" and TASKS[name]["knowledge"] == TRACKS[track]
 
 
 def task(name: str, **changes: Any) -> dict[str, Any]:
