@@ -13,14 +13,12 @@ import (
 )
 
 // Two weeks of TestFreshness. A fixed interval of twenty hours is what the fetches are enough for.
-var pagesHour, every = 15., 1. / 15
-
 const (
 	pageCount   = 300
+	pagesHour   = 15
+	every       = 1. / pagesHour
 	twoWeeks    = 14 * 24 // hours
-	every0      = 1
-	every1      = 1
-	coinOfNoise = .35 // about the share of fetches that see a change
+	coinOfNoise = .35     // about the share of fetches that see a change
 )
 
 // kind is that part of the pages that change at random, in the mean after from and up to so
@@ -104,15 +102,16 @@ func (w *web) String() string {
 	return fmt.Sprintf("fresh %.3f, %d fetches, %d of %d changes seen", w.share(), w.fetches, w.seen, total)
 }
 
-// byRule fetches all pages at first, and then, so many times an hour, the one that is due for
-// longest by a rule that says after how many hours one is due again.
-func (w *web) byRule(perHour float64, again func(i, changes int) float64) {
+// byRule fetches all pages at first, and then, so many times in the two weeks, the one that is due
+// for longest by a rule that says after how many hours one is due again.
+func (w *web) byRule(fetches int, again func(i, changes int) float64) {
 	due := make([]float64, pageCount)
 	for i := range due {
 		w.fetch(i, 0)
 		due[i] = again(i, 0)
 	}
-	for at := 1 / perHour; at < twoWeeks; at += 1 / perHour {
+	for k := range fetches {
+		at := twoWeeks * float64(k+1) / float64(fetches)
 		i := slices.Index(due, slices.Min(due))
 		due[i] = at + again(i, w.fetch(i, at))
 	}
@@ -136,7 +135,7 @@ func (w *web) byRates() {
 	}
 }
 
-func fixedRule(int, int) float64 { return pageCount / pagesHour }
+func fixedRule(int, int) float64 { return pageCount * every }
 
 // adaptiveRule is that of StormCrawler's AdaptiveScheduler with its defaults: a day at first, half
 // of it after a change, half as much again without, an hour at least.
@@ -251,9 +250,9 @@ func playPages(t *testing.T, seed uint64, kinds []kind) map[string]*web {
 	for _, name := range []string{"adaptive", "fixed", "known", "learned", "noise"} {
 		webs[name] = newWeb(seed, kinds)
 	}
-	webs["fixed"].byRule(pagesHour, fixedRule)
+	webs["fixed"].byRule(pagesHour*twoWeeks, fixedRule)
 	webs["known"].byRates()
-	webs["adaptive"].byRule(pagesHour, adaptiveRule())
+	webs["adaptive"].byRule(pagesHour*twoWeeks, adaptiveRule())
 	s := webs["learned"].byFrontier(t, LearnOptions{PerHour: pagesHour}, asIs)
 	said := s.server.opt.Learned.Summaries(0)[0]
 	webs["noise"].byFrontier(t, LearnOptions{PerHour: pagesHour}, noise(seed))

@@ -123,12 +123,15 @@ func TestStormCrawler(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	fixed, adaptive := newWeb(9001, site), newWeb(9001, site)
-	perHour := float64(w.fetches-pageCount) / twoWeeks
-	fixed.byRule(perHour, func(int, int) float64 { return pageCount / perHour })
-	adaptive.byRule(perHour, adaptiveRule())
+	again := w.fetches - pageCount
+	fixed.byRule(again, func(int, int) float64 { return pageCount * twoWeeks / float64(again) })
+	adaptive.byRule(again, adaptiveRule())
 	t.Logf("StormCrawler %v\nfixed %v\nadaptive %v\n%+v\n%s", w, fixed, adaptive, said, s.stats("", "L"))
-	tooMany := w.fetches > fixed.fetches+1 // an hour has no whole number of them
-	if got := w.share(); tooMany || got < fixed.share() || got < adaptive.share() {
+	if most := int(pagesHour * twoWeeks); again > most || w.fetches != fixed.fetches {
+		t.Errorf("%d fetches after the first %d, of %d that the budget allows; by a fixed interval %d in all",
+			again, pageCount, most, fixed.fetches)
+	}
+	if got := w.share(); got < fixed.share() || got < adaptive.share() {
 		t.Error("StormCrawler is not ahead")
 	}
 }
