@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -143,22 +145,51 @@ func (c *Crawler) flow(r *record, e *entry) {
 	}
 }
 
-// ebb forgets items that are too old or too many.
+// ebb forgets items that are too old or too many. Of too many go the oldest of the feeds that
+// have most: one that shows fresh ids at each look takes no place from others.
 func (c *Crawler) ebb(now time.Time) error {
 	oldest := now.Add(-itemsAge).Unix()
-	n := max(0, len(c.river)-itemsMost)
-	for n < len(c.river) && c.river[n].at < oldest {
-		n++
+	begin := slices.IndexFunc(c.river, func(d drop) bool { return d.at >= oldest })
+	if begin < 0 {
+		begin = len(c.river)
+	}
+	surplus := map[*record]int{} // how many of a feed's oldest go
+	for _, d := range c.river[begin:] {
+		surplus[d.from]++
+	}
+	share := share(slices.Collect(maps.Values(surplus)), itemsMost)
+	for r := range surplus {
+		surplus[r] -= min(share, surplus[r])
 	}
 	var values []store.Value
-	for _, d := range c.river[:n] {
+	stay := make([]drop, 0, len(c.river)-begin)
+	for i, d := range c.river {
+		if i >= begin {
+			if surplus[d.from]--; surplus[d.from] < 0 {
+				stay = append(stay, d)
+				continue
+			}
+		}
 		values = append(values, store.Value{Name: itemPrefix + d.place.String()})
 	}
 	if err := c.store.Set(values...); err != nil {
 		return err
 	}
-	c.river = slices.Delete(c.river, 0, n)
+	c.river = stay
 	return nil
+}
+
+// share returns the greatest share of which each can take as much as it needs and all together
+// no more than there is, if one that needs more takes just the share.
+func share(needs []int, all int) int {
+	slices.Sort(needs)
+	for i, need := range needs {
+		if equal := all / (len(needs) - i); need > equal {
+			return equal
+		}
+		all -= need
+	}
+	return math.MaxInt
 }
 
 // setItemsBack has items that were found later than now be found as long before it as they

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -272,7 +273,8 @@ func TestOPML(t *testing.T) {
 	}
 }
 
-// TestItemsKept: items are kept for 90 days, and no more than are allowed.
+// TestItemsKept: items are kept for 90 days, and no more than are allowed: of too many go those of
+// the feeds that have most.
 func TestItemsKept(t *testing.T) {
 	s := foldered(t, newReferee(t, 30)).pass(3 * time.Hour)
 	n := len(s.river)
@@ -291,18 +293,37 @@ func TestItemsKept(t *testing.T) {
 	if len(s.river) != 0 || kept != 0 {
 		t.Errorf("%d items, %d on disk after 90 days", len(s.river), kept)
 	}
-	r := s.feeds[address(0)]
-	var e entry
-	for k := range 1000 {
-		e.Items = append(e.Items, feed.Item{ID: uint64(k)})
+	// One feed shows fresh ids at each look; those of the others stay, whenever they were found.
+	flood := func(r *record, looks int) {
+		e := entry{Outcome: feed.Found}
+		for k := range 1000 {
+			e.Items = append(e.Items, feed.Item{ID: uint64(k)})
+		}
+		for range looks {
+			must(s.note(r, &e))
+		}
 	}
-	e.Outcome = feed.Found
-	for range itemsMost/1000 + 1 {
-		must(s.note(r, &e))
+	held := func() (n [3]int) {
+		for _, d := range s.river {
+			n[slices.Index([]*record{s.feeds[address(0)], s.feeds[address(1)], s.feeds[address(4)]}, d.from)]++
+		}
+		return n
 	}
+	flood(s.feeds[address(1)], 2)
+	flood(s.feeds[address(0)], itemsMost/1000+1)
 	check(s.save(s.clock(), true))
-	if len(s.river) != itemsMost {
-		t.Errorf("%d items; allowed are %d", len(s.river), itemsMost)
+	if n := held(); n != [3]int{itemsMost - 2000, 2000, 0} {
+		t.Errorf("%d items; allowed are %d", n, itemsMost)
+	}
+	flood(s.feeds[address(4)], itemsMost/1000)
+	check(s.save(s.clock(), true))
+	if n := held(); n != [3]int{(itemsMost - 2000) / 2, 2000, (itemsMost - 2000) / 2} {
+		t.Errorf("%d items of two feeds without an end and one other", n)
+	}
+	kept = 0
+	check(s.store.Values(itemPrefix, "", func(string, []byte) bool { kept++; return true }))
+	if kept != itemsMost || !slices.IsSortedFunc(s.river, func(a, b drop) int { return cmp.Compare(a.seq, b.seq) }) {
+		t.Errorf("%d items on disk", kept)
 	}
 }
 

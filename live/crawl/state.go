@@ -48,6 +48,7 @@ type record struct {
 	listed     bool        // in the OPML file
 	held       bool        // a request is under way
 	pushing    bool        // a hub is sending its items
+	heard      time.Time   // up to when hubs have made their requests of it
 	same       *record     // that is asked for at its place: itself, or another that moved there
 }
 

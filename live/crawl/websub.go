@@ -26,6 +26,9 @@ const (
 
 	maxPush     = 1 << 20          // bytes that a hub sends at once
 	pushTimeout = 10 * time.Second // in which it sends them
+
+	hubEvery = time.Minute // between two requests for a feed that a hub is answered, in the mean
+	hubAhead = 20          // of which it can make so many at once
 )
 
 // push is the subscription of a feed at its hub, by WebSub
@@ -78,6 +81,9 @@ func (c *Crawler) websub(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	status, challenge := c.answer(w, q)
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", fmt.Sprint(int(hubEvery.Seconds())))
+	}
 	w.WriteHeader(status)
 	io.WriteString(w, challenge)
 }
@@ -96,6 +102,8 @@ func (c *Crawler) answer(w http.ResponseWriter, q *http.Request) (status int, ch
 		return http.StatusGone, "" // nobody here subscribes to it
 	case r.held || r.pushing:
 		return http.StatusServiceUnavailable, "" // it is being asked for, or a hub is sending it
+	case !r.hear(c.clock()):
+		return http.StatusTooManyRequests, ""
 	case q.Method == http.MethodGet:
 		if status = c.verify(r, q.URL.Query()); status == http.StatusOK {
 			challenge = q.URL.Query().Get("hub.challenge")
@@ -117,6 +125,20 @@ func (c *Crawler) answer(w http.ResponseWriter, q *http.Request) (status int, ch
 		return http.StatusServiceUnavailable, ""
 	}
 	return c.pushed(r, sent), ""
+}
+
+// hear reports whether a hub is heard: of each feed it makes as much work and fills as much of the
+// disk as it wants. What it sends in vain is found by the next look, or sent again.
+func (r *record) hear(now time.Time) bool {
+	const ahead = (hubAhead - 1) * hubEvery
+	if since := now.Sub(r.heard); since > 0 || since < -ahead-hubEvery { // the clock was set back
+		r.heard = now
+	}
+	if r.heard.Sub(now) > ahead {
+		return false
+	}
+	r.heard = r.heard.Add(hubEvery)
+	return true
 }
 
 // verify takes up what the hub says of the subscription, if it is wanted.

@@ -1,6 +1,8 @@
 package crawl
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -44,6 +46,57 @@ func TestHubRounds(t *testing.T) {
 	check(s.Close())
 	if looks < 30 || len(posts) == 0 || len(posts) > 3 {
 		t.Errorf("%d looks in three days, %d requests to hubs: %v", looks, len(posts), posts)
+	}
+}
+
+// TestHubWithoutEnd: a hub that sends new items without an end is answered once a minute for a
+// feed, in the mean, and so is one that changes its mind about the subscription.
+func TestHubWithoutEnd(t *testing.T) {
+	r := newReferee(t, 30)
+	s := simulate(t, r.Server, address(27))
+	s.Crawler.opt.PublicURL = "https://me.example.org/"
+	s.pass(10 * time.Minute)
+	of := s.feeds[address(27)]
+	begin := s.stats.Items
+	sent := func(n int) (taken int) {
+		for k := range n {
+			w, q := httptest.NewRecorder(), httptest.NewRequest("GET", "/websub/"+of.Push.Token+"?hub.mode=denied&hub.topic="+
+				of.Push.Topic, nil)
+			if k%2 == 0 {
+				item := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>%v %d</guid></item></channel></rss>`, s.now, k)
+				q = httptest.NewRequest("POST", "/websub/"+of.Push.Token, strings.NewReader(item))
+				mac := hmac.New(sha256.New, []byte(of.Push.Secret))
+				mac.Write([]byte(item))
+				q.Header.Set("X-Hub-Signature", fmt.Sprintf("sha256=%x", mac.Sum(nil)))
+			}
+			s.Handler().ServeHTTP(w, q)
+			if wait := w.Header().Get("Retry-After"); (w.Code == http.StatusOK) == (wait == "60") {
+				t.Fatal(w.Code, w.Header())
+			}
+			if w.Code == http.StatusOK {
+				taken++
+			}
+		}
+		return taken
+	}
+	for _, tt := range []struct {
+		name  string
+		after time.Duration
+		want  int
+	}{
+		{"at once", 0, hubAhead},
+		{"a minute later", hubEvery, 1},
+		{"an hour later", time.Hour, hubAhead},
+		{"the clock set back", -1000 * time.Hour, hubAhead},
+	} {
+		s.now = s.now.Add(tt.after)
+		s.clock() // takes up where the clock is
+		if got := sent(50); got != tt.want {
+			t.Errorf("%s: %d of 50 requests are answered; want %d", tt.name, got, tt.want)
+		}
+	}
+	if got := s.stats.Items - begin; got < hubAhead || got > 3*hubAhead/2+1 {
+		t.Errorf("%d items are taken", got)
 	}
 }
 
