@@ -32,6 +32,16 @@ func (o Outline) equal(p Outline) bool {
 	return o.URL == p.URL && o.Title == p.Title && o.Worth == p.Worth && slices.Equal(o.Categories, p.Categories)
 }
 
+// Of a list that is damaged or hostile, folders that are deeper or longer, and further categories
+// of a feed, do not count, and further outlines that are left out are not named.
+const (
+	deepest        = 100
+	longestPath    = 1000 // bytes
+	mostCategories = 100
+	mostLeft       = 100 // outlines that are named
+	longestName    = 300 // letters of an address in an error
+)
+
 // ParseOPML reads the feeds of an OPML file, in whatever folders they are. A feed that is
 // named twice counts once. What names no feed is left out, each with an error that says
 // where it stands.
@@ -41,7 +51,8 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 	d.Entity = xml.HTMLEntity
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // it is UTF-8 by now
 	known := map[string]int{}                                                          // place among the feeds
-	var folders []string                                                               // that are open; "" for a feed
+	var open []string                                                                  // of each outline, the folders
+	more := 0                                                                          // that are left out, too
 	for inside := false; ; {
 		line, _ := d.InputPos()
 		token, err := d.Token()
@@ -56,22 +67,26 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 			return nil, nil, fmt.Errorf("it is no OPML: it begins with <%s>", start.Name.Local)
 		}
 		inside = inside || is
-		if end, is := token.(xml.EndElement); is && strings.EqualFold(end.Name.Local, "outline") && len(folders) > 0 {
-			folders = folders[:len(folders)-1]
+		if end, is := token.(xml.EndElement); is && strings.EqualFold(end.Name.Local, "outline") && len(open) > 0 {
+			open = open[:len(open)-1]
 		}
 		if !is || !strings.EqualFold(start.Name.Local, "outline") {
 			continue
 		}
 		o, err := newOutline(start.Attr)
-		nameless := func(name string) bool { return name == "" }
-		category := strings.Join(slices.DeleteFunc(slices.Clone(folders), nameless), "/")
-		folder := ""
-		if o.URL == "" {
-			folder = o.Title
+		category := ""
+		if len(open) > 0 {
+			category = open[len(open)-1]
 		}
-		folders = append(folders, folder)
-		if err != nil {
+		within := category
+		if o.URL == "" && o.Title != "" && len(open) < deepest && len(category)+len(o.Title) < longestPath {
+			within = strings.TrimPrefix(category+"/"+o.Title, "/")
+		}
+		open = append(open, within)
+		if err != nil && len(left) < mostLeft {
 			left = append(left, fmt.Errorf("line %d: %w", line, err))
+		} else if err != nil {
+			more++
 		}
 		if err != nil || o.URL == "" {
 			continue
@@ -82,9 +97,12 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 			known[o.URL] = k
 			feeds = append(feeds, o)
 		}
-		if category != "" && !slices.Contains(feeds[k].Categories, category) {
+		if in := feeds[k].Categories; category != "" && len(in) < mostCategories && !slices.Contains(in, category) {
 			feeds[k].Categories = append(feeds[k].Categories, category)
 		}
+	}
+	if more > 0 {
+		left = append(left, fmt.Errorf("%d more outlines name no feed", more))
 	}
 	if len(feeds) == 0 {
 		return nil, left, errors.Join(append(left, errors.New("no outline has an xmlUrl; needed is a feed"))...)
@@ -115,10 +133,10 @@ func newOutline(attrs []xml.Attr) (o Outline, err error) {
 		address = u.Redacted()
 	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return o, fmt.Errorf("xmlUrl is %q; allowed is an address with http or https", shown(address))
+		return o, fmt.Errorf("xmlUrl is %.*q; allowed is an address with http or https", longestName, shown(address))
 	}
 	if o.Worth, err = ParseWorth(cmp.Or(value["worth"], "1")); err != nil {
-		return o, fmt.Errorf("%s: %w", shown(address), err)
+		return o, fmt.Errorf("%.*s: %w", longestName, shown(address), err)
 	}
 	return o, nil
 }
@@ -127,7 +145,7 @@ func newOutline(attrs []xml.Attr) (o Outline, err error) {
 func ParseWorth(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(v >= 0 && v <= 10) {
-		return 0, fmt.Errorf("worth is %q; allowed is a number from 0 to 10", s)
+		return 0, fmt.Errorf("worth is %.*q; allowed is a number from 0 to 10", longestName, s)
 	}
 	return v, nil
 }

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http/httptest"
@@ -143,5 +144,45 @@ func TestOddList(t *testing.T) {
 			t.Errorf("%q is taken for a list", text)
 			c.Close()
 		}
+	}
+}
+
+// TestOPMLWithoutEnd: a list whose folders, categories or mistakes have no end is read in seconds,
+// and says little.
+func TestOPMLWithoutEnd(t *testing.T) {
+	const feed, many = `<outline xmlUrl="http://a.test/"/>`, 200_000
+	for _, tt := range []struct {
+		name, list       string
+		categories, left int
+	}{
+		{"deep folders", strings.Repeat(`<outline text="a">`, many) + feed, 1, 0},
+		{"deep folders with feeds", strings.Repeat(`<outline text="a">`+feed, many), mostCategories, 0},
+		{"long folders", strings.Repeat(`<outline text="`+strings.Repeat("a", 100_000)+`">`, deepest) + feed, 0, 0},
+		{"deep elements", strings.Repeat(`<a>`, many) + feed, 0, 0},
+		{"many categories", strings.Repeat(`<outline text="a"/>`, many) + func() string {
+			var b strings.Builder
+			for k := range many {
+				fmt.Fprintf(&b, `<outline text="%d">%s</outline>`, k, feed)
+			}
+			return b.String()
+		}(), mostCategories, 0},
+		{"mistakes", strings.Repeat(`<outline xmlUrl="x"/>`, many) + feed, 0, mostLeft + 1},
+		{"a long mistake", `<outline xmlUrl="` + strings.Repeat("x", 8<<20) + `"/>` + feed, 0, 1},
+		{"a long worth", `<outline xmlUrl="http://a.test/" worth="` + strings.Repeat("x", 8<<20) + `"/>` + feed, 0, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			begin := time.Now()
+			feeds, left, err := ParseOPML([]byte(`<opml><body>` + tt.list + `</body></opml>`))
+			if took := time.Since(begin); took > 20*time.Second {
+				t.Errorf("it takes %v", took)
+			}
+			if err != nil || len(feeds) != 1 || len(feeds[0].Categories) != tt.categories || len(left) != tt.left {
+				t.Fatalf("%d feeds, %d left out: %.500v", len(feeds), len(left), err)
+			}
+			size := len(fmt.Sprint(left)) + len(fmt.Sprint(feeds[0].Categories))
+			if size > mostCategories*longestPath {
+				t.Errorf("%d bytes are said", size)
+			}
+		})
 	}
 }
