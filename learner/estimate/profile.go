@@ -166,10 +166,9 @@ func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen, epoch int
 func (e *Estimates) weigh(c *calendar) { c.Phi = float32(c.Spread.over(e.Spread)) }
 
 // expected returns the counts of a cycle, and what was to be expected of them under a
-// profile, where each item counts 1/φ.
-func (c *calendar) expected(cycle [2]int, base *profile) (got, want []float32) {
-	var counts, buf profile
-	got, want = counts[cycle[0]:cycle[1]], buf[cycle[0]:cycle[1]]
+// profile, where each item counts 1/φ. They are written to the profiles of room.
+func (c *calendar) expected(cycle [2]int, base *profile, room *[2]profile) (got, want []float32) {
+	got, want = room[0][cycle[0]:cycle[1]], room[1][cycle[0]:cycle[1]]
 	phi := max(1, c.Phi)
 	var items, epochs float32
 	for k := range got {
@@ -192,8 +191,9 @@ func (c *calendar) expected(cycle [2]int, base *profile) (got, want []float32) {
 // with v the variance of such ratios between bins beyond chance; no structure, v = 0,
 // leaves 1. It is the mean of a gamma law of mean 1 and variance v after Poisson counts.
 func (c *calendar) shape(base *profile, vary variances) {
+	var room [2]profile
 	for j, cycle := range cycles {
-		got, want := c.expected(cycle, base)
+		got, want := c.expected(cycle, base, &room)
 		own, v, sum := c.Own[cycle[0]:cycle[1]], float32(vary[j]), float32(0)
 		for k := range own {
 			own[k] = base[cycle[0]+k] * (v*got[k] + 1) / (v*want[k] + 1)
@@ -210,10 +210,11 @@ func (c *calendar) shape(base *profile, vary variances) {
 //
 //	v = (Σ((T − E)²/E − 1) − 2√(2n))/ΣE
 func vary(sources []source, base *profile) (v variances) {
+	var room [2]profile
 	for j, cycle := range cycles {
 		var n, excess, sum float64
 		for i := range sources {
-			got, want := sources[i].Calendar.expected(cycle, base)
+			got, want := sources[i].Calendar.expected(cycle, base, &room)
 			if slices.Max(want) > 0 {
 				excess++ // one bin follows from the others
 			}
@@ -241,12 +242,13 @@ func (e *Estimates) fitProfiles() {
 		together.Mean += p.Mean
 	}
 	e.Spread = together.over(1)
+	var room [2]profile
 	var items, expected [len(profile{})]float64 // that was expected under an even profile
 	for i := range e.Sources {
 		c := &e.Sources[i].Calendar
 		e.weigh(c)
 		for j, cycle := range cycles {
-			got, want := c.expected(cycle, &even)
+			got, want := c.expected(cycle, &even, &room)
 			for k, x := range want {
 				w := 1 / (1 + e.Vary[j]*float64(x))
 				items[cycle[0]+k] += w * float64(got[k])
@@ -369,13 +371,13 @@ func (e *Estimates) Between(i, t int, n float64) float64 {
 		return 1
 	}
 	own := &e.Sources[i].Calendar.Own
-	from, length := math.Mod(e.clock.start+float64(t)*e.clock.length, week), n*e.clock.length // seconds
+	from, length := e.clock.start+float64(t)*e.clock.length, n*e.clock.length // seconds
 	if length < 0 {
 		from, length = from+length, -length
 	}
-	rest := math.Mod(length, week)
+	rest := inWeek(length)
 	sum := length - rest
-	from = math.Mod(math.Mod(from, week)+week, week)
+	from = inWeek(from)
 	for left := rest; left > 0; {
 		hour := int(from / 3600)
 		take := min(float64(hour+1)*3600-from, left)
@@ -387,6 +389,15 @@ func (e *Estimates) Between(i, t int, n float64) float64 {
 		}
 	}
 	return sum / length
+}
+
+// inWeek returns how far seconds are into a week.
+func inWeek(seconds float64) float64 {
+	rest := seconds - week*math.Floor(seconds/week)
+	if rest < 0 { // the quotient was rounded to the next week
+		return 0
+	}
+	return min(rest, math.Nextafter(week, 0))
 }
 
 // ofHour returns how many seconds of the mean of an hour a profile has in some of its
