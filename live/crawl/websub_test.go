@@ -60,11 +60,12 @@ func TestHubWithoutEnd(t *testing.T) {
 	begin := s.stats.Items
 	sent := func(n int) (taken int) {
 		for k := range n {
-			w, q := httptest.NewRecorder(), httptest.NewRequest("GET", "/websub/"+of.Push.Token+"?hub.mode=denied&hub.topic="+
-				of.Push.Topic, nil)
+			w, path := httptest.NewRecorder(), "/websub/"+of.Push.Token
+			q := httptest.NewRequest("GET", path+"?hub.mode=denied&hub.topic="+of.Push.Topic, nil)
 			if k%2 == 0 {
-				item := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>%v %d</guid></item></channel></rss>`, s.now, k)
-				q = httptest.NewRequest("POST", "/websub/"+of.Push.Token, strings.NewReader(item))
+				item := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>%v %d</guid></item></channel></rss>`,
+					s.now, k)
+				q = httptest.NewRequest("POST", path, strings.NewReader(item))
 				mac := hmac.New(sha256.New, []byte(of.Push.Secret))
 				mac.Write([]byte(item))
 				q.Header.Set("X-Hub-Signature", fmt.Sprintf("sha256=%x", mac.Sum(nil)))
