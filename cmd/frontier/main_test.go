@@ -227,8 +227,11 @@ func TestKillLearned(t *testing.T) {
 					return
 				}
 				wg.Go(func() {
-					for i := 0; ; i++ { // half of them known from earlier rounds
-						url := fmt.Sprintf("http://host%d/%d/%d/%d", i%50, (i%2)*round, k, i/2)
+					for i := 0; ; i++ { // one in ten is new; of the others most are known from earlier rounds
+						url := fmt.Sprintf("http://host%d/0/%d/%d", i%50, k, i%1000)
+						if i%10 == 0 {
+							url = fmt.Sprintf("http://host%d/%d/%d/%d", i%50, 1+round, k, i)
+						}
 						item := discovered(url)
 						info := item.GetDiscovered().Info
 						info.CrawlID = "L"
