@@ -72,8 +72,9 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	f.DurationVar(&o.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")
 	f.DurationVar(&o.Longest, "longest", 24*time.Hour,
 		"`time` between two requests for a feed, at most, as far as -per-hour goes")
-	f.DurationVar(&o.Unvalidated, "without-validators", 24*time.Hour,
-		"`time` between two requests, at least, for feeds that cannot be asked for changes alone")
+	f.DurationVar(&o.Unvalidated, "without-validators", time.Hour,
+		"`time` between two requests, at least, for feeds that cannot be asked for changes alone; "+
+			"for those above 250 kB so many times as long")
 	f.StringVar(&o.PublicURL, "public-url", "",
 		"`address` at which hubs (WebSub) reach /websub/ of -page: "+
 			"feeds that name one are looked at once a day, and the hub sends what is new")

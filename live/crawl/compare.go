@@ -65,7 +65,8 @@ type comparison struct {
 	Made, From, To time.Time // Items of From to To are measured
 	Items, Feeds   int
 	Rivals         []rival
-	Why            string // there are none
+	Rules          []rival // all of which the best is a rival
+	Why            string  // there are none
 }
 
 // observed is what was found of a feed.
@@ -285,17 +286,19 @@ func (o *Options) compare(
 			if relative {
 				name += ", relative"
 			}
-			one, err := play("the best rule: "+name, func(t env.Terms) scheduler {
+			one, err := play(name, func(t env.Terms) scheduler {
 				return rule.begin(t, baselines.Practice{Relative: relative})
 			})
 			if err != nil {
 				return nil, err
 			}
+			out.Rules = append(out.Rules, one)
 			if best.Name == "" || one.Mean < best.Mean {
 				best = one
 			}
 		}
 	}
+	best.Name = "the best rule: " + best.Name
 	out.Rivals = append(out.Rivals, best)
 	return out, nil
 }

@@ -37,7 +37,7 @@ type Options struct {
 	Objective   env.Objective      // what looks are to bring about; none stands for delay
 	Shortest    time.Duration      // between two requests for a feed
 	Longest     time.Duration      // as far as requests are allowed
-	Unvalidated time.Duration      // shortest, for feeds that cannot be asked for changes alone
+	Unvalidated time.Duration      // shortest, for feeds of a quarter MB that cannot be asked for changes alone
 
 	PublicURL    string // under which hubs reach the handler's /websub/; empty for no subscriptions
 	AllowPrivate bool
@@ -56,6 +56,7 @@ const (
 	crawlName = "feeds" // in the store
 	workers   = 16      // requests under way
 	maxBytes  = 10 << 20
+	wholeSize = 250_000     // bytes of a feed that is sent whole for which Options.Unvalidated holds
 	rereading = time.Minute // of the list
 	asked     = "its server asks to wait"
 	published = "its publisher asks to wait"
@@ -498,7 +499,10 @@ func (c *Crawler) usual(r *record, now time.Time) (wait time.Duration, why strin
 	case c.opt.PublicURL != "" && r.Push != nil && r.Push.Until.After(now):
 		return pushedWait, "its hub sends what is new"
 	case r.Place.ETag == "" && r.Place.LastModified == "":
-		return c.opt.Unvalidated, "it cannot be asked for changes alone"
+		// It sends all that it has, each time: one that has more is asked less often.
+		times := max(1, float64(r.Place.Bytes)/wholeSize)
+		wait = time.Duration(times * float64(c.opt.Unvalidated))
+		return min(wait, max(c.opt.Unvalidated, c.opt.Longest)), "it cannot be asked for changes alone"
 	}
 	return 0, ""
 }

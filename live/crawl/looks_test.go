@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -211,5 +212,35 @@ func TestFullDisk(t *testing.T) {
 	s.Wait()
 	if n != 1 || err != nil || strings.Contains(page(), said) {
 		t.Errorf("%d requests, %v; the page: %.1000s", n, err, page())
+	}
+}
+
+// TestWholeFeeds: a feed without validators is asked once an hour at most, and one that sends
+// more than a quarter MB in as many hours as it sends quarters.
+func TestWholeFeeds(t *testing.T) {
+	const days = 2
+	size := 0
+	looks := map[int]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if strings.HasSuffix(q.URL.Path, "robots.txt") {
+			http.NotFound(w, q)
+			return
+		}
+		looks[size]++
+		ms, _ := strconv.ParseInt(q.Header.Get(simTime), 10, 64)
+		w.Write(append(page(1, "", ms/1000/every(1)), bytes.Repeat([]byte{' '}, size)...))
+	}))
+	defer server.Close()
+	for _, tt := range []struct{ size, least, most int }{
+		{1000, 40, 48}, {100_000, 40, 48}, {1_000_000, 10, 12}, {8_000_000, 2, 3},
+	} {
+		size = tt.size
+		l := newLife(t, server, 60, address(0))
+		l.Full = true
+		s := l.open(io.Discard).pass(days * 24 * time.Hour)
+		if n := looks[size]; n < tt.least || n > tt.most {
+			t.Errorf("%d bytes: %d looks in %d days; want %d to %d", size, n, days, tt.least, tt.most)
+		}
+		s.Close()
 	}
 }

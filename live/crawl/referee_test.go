@@ -324,7 +324,8 @@ func (r *referee) feed(
 	tag = fmt.Sprintf(`W/"%d-%d"`, k, now.Unix()/7200+int64(k)) // it changes every two hours
 	switch {
 	case kind == "none":
-		return show("", 24*time.Hour, 0)
+		s.why = "whole feeds more than hourly"
+		return show("", time.Hour, 0)
 	case kind == "max-age":
 		head.Set("Cache-Control", "max-age=7200, public")
 		return show(tag, 2*time.Hour, 2*time.Hour)
@@ -620,7 +621,7 @@ func (l life) open(onDisk io.Writer) *sim {
 	}
 	o := Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour,
-		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: 24 * time.Hour,
+		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: time.Hour,
 		Now:    n.shown,
 		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(s.now.UnixNano())} },
 		Log:    slog.New(slog.DiscardHandler), disk: l.disk,
@@ -892,7 +893,8 @@ var faults = map[string]fault{
 	"requests an hour":                            {options: func(o *Options) { o.PerHour *= 4 }},
 	"hours that are skipped":                      {from: "skipHours>", to: "skipHxurs>"},
 	"missing items":                               {from: "<item>", to: "<itex>"},
-	"silence":                                     {options: func(o *Options) { o.Unvalidated *= 3 }, days: 2},
+	"whole feeds more than hourly":                {options: func(o *Options) { o.Unvalidated = 0 }},
+	"silence":                                     {options: func(o *Options) { o.Unvalidated *= 72 }, days: 2},
 }
 
 // TestFaults: the referee notices each kind of fault, although the crawler is killed
@@ -909,5 +911,50 @@ func TestFaults(t *testing.T) {
 				t.Error("it was not noticed")
 			}
 		})
+	}
+}
+
+// TestRefereeAgainstRules compares the crawler over two weeks of the referee's feeds, bad ones
+// among them, with the rules of readers, with as many requests. The rules are played over the
+// feeds that never fail, and wait where a publisher asks for it, as the page has them.
+func TestRefereeAgainstRules(t *testing.T) {
+	if !*full {
+		t.Skip("it takes minutes; -full runs it")
+	}
+	for text := range strings.SplitSeq(*perHours, ",") {
+		perHour := must(strconv.ParseFloat(text, 64))
+		r := newReferee(t, perHour)
+		var urls []string
+		for k := range 129 {
+			urls = append(urls, address(k))
+		}
+		l := newLife(t, r.Server, perHour, urls...)
+		l.Full = true
+		s := l.open(io.Discard).pass(14 * 24 * time.Hour)
+		s.recompare(s.now)
+		s.comparisons.Wait()
+		got := s.compared
+		if got.Why != "" {
+			t.Fatal(got.Why)
+		}
+		t.Logf("%v requests an hour, %d items of %d feeds, of the last %v", perHour, got.Items, got.Feeds,
+			got.To.Sub(got.From))
+		for k, one := range append(got.Rivals[:1:1], got.Rules...) {
+			t.Logf("%-36s %5d requests: median %5.1f min, 90 %% %6.1f, mean %6.1f", one.Name, one.Requests,
+				one.Half.Minutes(), one.Ninety.Minutes(), one.Mean.Minutes())
+			if mine := got.Rivals[0].Mean; k > 0 && mine > one.Mean+one.Mean/50 {
+				t.Errorf("at %v requests an hour %s has a mean of %v, the crawler %v", perHour, one.Name, one.Mean, mine)
+			}
+		}
+		for k := range kinds {
+			site := r.sites[fmt.Sprintf("feed %d (none) feed", k)]
+			if site != nil {
+				size := len(page(k, "none", s.now.Unix()/every(k)))
+				t.Logf("feed %d without validators, %d bytes, an item in %d hours: %.1f looks a day, %.0f kB",
+					k, size, every(k)/3600, float64(site.requests)/14, float64(site.requests*size)/14e3)
+			}
+		}
+		s.Close()
+		r.Close()
 	}
 }

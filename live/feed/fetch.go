@@ -46,7 +46,7 @@ type Outcome string
 
 const (
 	Found     Outcome = "found"     // 200, and what it shows
-	Unchanged Outcome = "unchanged" // 304
+	Unchanged Outcome = "unchanged" // 304, or without validators the same body
 	Gone      Outcome = "gone"      // 410, at its address or where it moved for good: it is not asked for again
 	Failed    Outcome = "failed"
 )
@@ -60,6 +60,10 @@ type Place struct {
 	After        int64  `json:"after,omitempty"` // last entry that is known, where another reader fetches it
 
 	MaxAge time.Duration `json:"max_age,omitempty"` // of the last answer that said one; a 304 need not repeat it
+
+	// Of the body that was read last, if it came without validators.
+	Hash  uint64 `json:"hash,omitempty"`
+	Bytes int    `json:"bytes,omitempty"`
 }
 
 // Result is what one fetch brought.
@@ -344,7 +348,18 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 	}
 	switch r.StatusCode {
 	case http.StatusOK:
-		feed, err := Parse(r.Body.(received).whole, r.Header.Get("Content-Type"), r.Request.URL)
+		body, before := r.Body.(received).whole, out.Place.Hash
+		etag, modified := r.Header.Get("ETag"), r.Header.Get("Last-Modified")
+		var hashed uint64
+		if etag == "" && modified == "" {
+			hashed = hash(string(body))
+		}
+		out.Place.MaxAge = maxAge
+		if hashed != 0 && hashed == before && out.Place.Final == r.Request.URL.String() {
+			out.Outcome = Unchanged
+			return
+		}
+		feed, err := Parse(body, r.Header.Get("Content-Type"), r.Request.URL)
 		if err != nil {
 			out.Err = err
 			return
@@ -353,9 +368,11 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 			feed.link(r.Request.URL, m[2], m[1])
 		}
 		out.Outcome, out.Feed = Found, feed
-		out.Place.MaxAge = maxAge
 		out.Place.Final = r.Request.URL.String()
-		out.Place.ETag, out.Place.LastModified = r.Header.Get("ETag"), r.Header.Get("Last-Modified")
+		out.Place.ETag, out.Place.LastModified = etag, modified
+		if out.Place.Hash, out.Place.Bytes = hashed, 0; hashed != 0 {
+			out.Place.Bytes = len(body)
+		}
 	case http.StatusNotModified:
 		out.Outcome, out.Fresh = Unchanged, max(out.Fresh, out.Place.MaxAge)
 	case http.StatusGone:

@@ -91,3 +91,51 @@ func TestMaxAgeStays(t *testing.T) {
 		place = got.Place
 	}
 }
+
+// TestWhole: a feed without validators is unchanged if it sends the same again from the same
+// address, and one with validators only if it says so.
+func TestWhole(t *testing.T) {
+	body, tag, times := example, "", 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		times++
+		if r.URL.Path == "/feed" {
+			w.Header().Set("Location", "/"+r.Host[:1])
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		w.Header().Set("Cache-Control", "max-age=60")
+		w.Header()["Etag"] = []string{tag}
+		io.WriteString(w, body)
+	}))
+	defer s.Close()
+	f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: newMemory(), Now: time.Now}
+	f.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return net.Dial(network, s.Listener.Addr().String())
+	}
+	place := Place{URL: "http://a.test/feed"}
+	for k, tt := range []struct {
+		change  func()
+		outcome Outcome
+		bytes   int
+	}{
+		{func() {}, Found, len(example)},
+		{func() {}, Unchanged, len(example)},
+		{func() { body += "<!-- x -->" }, Found, len(example) + 10},
+		{func() { body = "<rss" }, Failed, 0},
+		{func() { body = example }, Found, len(example)},
+		{func() { place.URL = "http://b.test/feed" }, Found, len(example)},
+		{func() {}, Unchanged, len(example)},
+		{func() { tag = "x" }, Found, 0},
+		{func() {}, Found, 0},
+	} {
+		tt.change()
+		got := f.Fetch(place)
+		if got.Outcome != tt.outcome || got.Outcome != Failed && (got.Place.Bytes != tt.bytes || got.Fresh != time.Minute) {
+			t.Errorf("look %d: %s of %d bytes, fresh for %v, %v; want %s of %d",
+				k, got.Outcome, got.Place.Bytes, got.Fresh, got.Err, tt.outcome, tt.bytes)
+		}
+		if got.Outcome != Failed {
+			place = got.Place
+		}
+	}
+}
