@@ -511,6 +511,9 @@ func (c *Crawler) usual(r *record, now time.Time) (wait time.Duration, why strin
 // appeared.
 func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 	var ids []uint64
+	// One that dates items beyond tomorrow does not say when they were published.
+	ahead := func(it feed.Item) bool { return it.Published.After(now.Add(24 * time.Hour)) }
+	dateless := r.Last.IsZero() && slices.ContainsFunc(shown, ahead)
 	for _, it := range shown {
 		known := slices.Contains(r.Seen, it.ID)
 		if ids = append(ids, it.ID); it.Also != 0 {
@@ -520,7 +523,7 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 		if known || !r.Imported.IsZero() && !it.Published.After(r.Imported) {
 			continue
 		}
-		if it.Published.After(now) || !r.Last.IsZero() && it.Published.Before(r.Last) {
+		if dateless || it.Published.After(now) || !r.Last.IsZero() && it.Published.Before(r.Last) {
 			it.Published = time.Time{} // it cannot have been then
 		}
 		r.count(it.Published)

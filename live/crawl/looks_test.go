@@ -244,3 +244,27 @@ func TestWholeFeeds(t *testing.T) {
 		s.Close()
 	}
 }
+
+// TestDatesAhead: of a feed whose first look shows an item of next month, no date is believed:
+// others of years ago would have it published once in years.
+func TestDatesAhead(t *testing.T) {
+	now := time.Date(2026, 3, 2, 0, 1, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		ahead time.Duration // of the last of three items
+		dated int
+	}{{-time.Hour, 3}, {time.Hour, 2}, {30 * 24 * time.Hour, 0}} {
+		shown := []feed.Item{
+			{ID: 1, Published: now.AddDate(-30, 0, 0)}, {ID: 2, Published: now.AddDate(-3, 0, 0)},
+			{ID: 3, Published: now.Add(tt.ahead)},
+		}
+		dated := 0
+		for _, it := range newRecord("http://a.test/feed").news(shown, now) {
+			if !it.Published.IsZero() {
+				dated++
+			}
+		}
+		if dated != tt.dated {
+			t.Errorf("one %v ahead: %d of 3 dates are believed; want %d", tt.ahead, dated, tt.dated)
+		}
+	}
+}

@@ -916,7 +916,8 @@ func TestFaults(t *testing.T) {
 
 // TestRefereeAgainstRules compares the crawler over two weeks of the referee's feeds, bad ones
 // among them, with the rules of readers, with as many requests. The rules are played over the
-// feeds that never fail, and wait where a publisher asks for it, as the page has them.
+// feeds that never fail, and wait where a publisher asks for it, as the page has them. None has
+// a mean that is less by more than 4 %.
 func TestRefereeAgainstRules(t *testing.T) {
 	if !*full {
 		t.Skip("it takes minutes; -full runs it")
@@ -942,8 +943,8 @@ func TestRefereeAgainstRules(t *testing.T) {
 		for k, one := range append(got.Rivals[:1:1], got.Rules...) {
 			t.Logf("%-36s %5d requests: median %5.1f min, 90 %% %6.1f, mean %6.1f", one.Name, one.Requests,
 				one.Half.Minutes(), one.Ninety.Minutes(), one.Mean.Minutes())
-			if mine := got.Rivals[0].Mean; k > 0 && mine > one.Mean+one.Mean/50 {
-				t.Errorf("at %v requests an hour %s has a mean of %v, the crawler %v", perHour, one.Name, one.Mean, mine)
+			if mine := got.Rivals[0].Mean; k > 0 && mine > one.Mean+one.Mean/25 {
+				t.Errorf("%v requests an hour: %s has a mean of %v, the crawler %v", perHour, one.Name, one.Mean, mine)
 			}
 		}
 		for k := range kinds {

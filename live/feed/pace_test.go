@@ -130,7 +130,8 @@ func TestWhole(t *testing.T) {
 	} {
 		tt.change()
 		got := f.Fetch(place)
-		if got.Outcome != tt.outcome || got.Outcome != Failed && (got.Place.Bytes != tt.bytes || got.Fresh != time.Minute) {
+		wrong := got.Place.Bytes != tt.bytes || got.Fresh != time.Minute
+		if got.Outcome != tt.outcome || got.Outcome != Failed && wrong {
 			t.Errorf("look %d: %s of %d bytes, fresh for %v, %v; want %s of %d",
 				k, got.Outcome, got.Place.Bytes, got.Fresh, got.Err, tt.outcome, tt.bytes)
 		}
