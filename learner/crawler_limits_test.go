@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,5 +184,42 @@ func TestShift(t *testing.T) {
 		if len(log[0]) < 8 || len(log[1]) != len(log[0]) {
 			t.Errorf("by %v: crawled at %v, else at %v", by, log[1], log[0])
 		}
+	}
+}
+
+// TestShiftOfHours: a learner goes on with the hours of the clock that was set, as one does that is
+// loaded after that.
+func TestShiftOfHours(t *testing.T) {
+	c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+	for _, name := range []string{"a", "b", "c"} {
+		if err := c.Add(name, Source{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// play has the sources publish at three hours of the day, and returns what is crawled when.
+	play := func(c *Crawler, from, to time.Time) (log []string) {
+		for now := from; now.Before(to); now = now.Add(time.Hour) {
+			for _, name := range c.Select(now, 1) {
+				noon := now.Truncate(24 * time.Hour).Add(time.Duration(5+6*(name[0]-'a')) * time.Hour)
+				crawl := Crawl{Source: name, At: now}
+				if noon.Before(now) {
+					crawl.Items = []Item{{Published: noon}, {Published: noon.Add(time.Minute)}}
+				}
+				if err := c.Update(crawl); err != nil {
+					t.Fatal(err)
+				}
+				log = append(log, fmt.Sprint(now.Sub(began), name))
+			}
+		}
+		return log
+	}
+	change := began.Add(1000 * time.Hour)
+	play(c, began, change)
+	c.Shift(-7 * time.Hour)
+	loaded := restarted(t, c)
+	change = change.Add(-7 * time.Hour)
+	want := play(loaded, change, change.Add(500*time.Hour))
+	if got := play(c, change, change.Add(500*time.Hour)); !slices.Equal(got, want) {
+		t.Errorf("crawled at %v; one that is loaded crawls at %v", got, want)
 	}
 }

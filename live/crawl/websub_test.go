@@ -36,9 +36,9 @@ func TestHubRounds(t *testing.T) {
 	defer server.Close()
 	l := newLife(t, server, 60, "http://a.test/feed")
 	s := l.open(io.Discard)
-	for range 3 { // with restarts between
+	for range 12 { // with restarts between
 		s.Crawler.opt.PublicURL = "https://me.example.org/"
-		s.pass(24 * time.Hour)
+		s.pass(6 * time.Hour)
 		l.Begin = s.now
 		check(s.Close())
 		s = l.open(io.Discard)

@@ -584,3 +584,16 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestDepth: elements as deep as is allowed are read over, and what follows a deeper one is cut.
+func TestDepth(t *testing.T) {
+	for _, tt := range []struct{ depth, items int }{{maxDepth - 1, 2}, {maxDepth, 2}, {maxDepth + 1, 1}} {
+		within := tt.depth - 2 // the root and the channel
+		text := rssBegin + "<item><guid>1</guid></item>" + strings.Repeat("<a>", within) +
+			strings.Repeat("</a>", within) + "<item><guid>2</guid></item>" + rssEnd
+		f, err := Parse([]byte(text), "", &url.URL{Scheme: "http", Host: "h"})
+		if err != nil || len(f.Items) != tt.items {
+			t.Errorf("elements %d deep: %d items, %v; want %d", tt.depth, len(f.Items), err, tt.items)
+		}
+	}
+}
