@@ -60,6 +60,10 @@ func (s *said) reports() bool {
 	return len(s.ours) > 0 || !s.failed && (s.signature != 0 || s.unchanged)
 }
 
+// ahead is by how much a client's clock may be ahead of this one. Items of later would for ever be
+// the last ones, and all others sent again.
+const ahead = 24 * time.Hour
+
 // items reads which items a client says that a fetch found since the last one.
 func items(said map[string][]string, last, now time.Time) ([]learner.Item, error) {
 	for key := range said {
@@ -74,6 +78,13 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 		at, err := readTime(metaItems, text)
 		if err != nil {
 			return nil, err
+		}
+		if at.Sub(now) > ahead {
+			return nil, fmt.Errorf("%s is %q, which is to come; allowed is a time up to the fetch, in seconds",
+				metaItems, text)
+		}
+		if at.After(now) {
+			at = now
 		}
 		item := learner.Item{Published: at}
 		if i < len(worth) {

@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -249,5 +250,53 @@ func TestPriority(t *testing.T) {
 	info := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/2", CrawlID: "L"})).GetKnown().Info
 	if len(info.Metadata) > 0 {
 		t.Errorf("the priority is kept as metadata: %v", info.Metadata)
+	}
+}
+
+// TestItemsToCome: items of a client that counts in milliseconds, or whose clock is wrong, are a
+// mistake, and hide none that are found later; a clock that is ahead by less is none.
+func TestItemsToCome(t *testing.T) {
+	s := serve(t, LearnOptions{PerHour: 1})
+	put := func(after time.Duration) string {
+		s.wait(3600)
+		now := s.server.opt.Now()
+		s.want(s.put(report("http://h0/", 0, slices.Repeat([]time.Time{now.Add(after)}, mostKept))), "http://h0/ OK")
+		item := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h0/", CrawlID: "L"}))
+		return fmt.Sprint(item.GetKnown().GetInfo().GetMetadata()[metaWhy])
+	}
+	put(-time.Minute)
+	for _, after := range []time.Duration{25 * time.Hour, 200 * 365 * 24 * time.Hour} {
+		if why := put(after); !strings.Contains(why, "which is to come") {
+			t.Errorf("items %v ahead: %s", after, why)
+		}
+	}
+	s.want(s.server.opt.Learned.Summaries(0)[0].Items, 0)
+	for k, after := range []time.Duration{-time.Minute, time.Hour, -time.Minute} {
+		if why := put(after); strings.Contains(why, "which is to come") {
+			t.Errorf("items %v ahead: %s", after, why)
+		}
+		s.want(s.server.opt.Learned.Summaries(0)[0].Items, (k+1)*mostKept)
+	}
+}
+
+// TestLongest: what is put reaches clients that read as much as they write; what is longer is not
+// put.
+func TestLongest(t *testing.T) {
+	s := serve(t)
+	for _, tt := range []struct {
+		url, metadata int
+		want          string
+	}{{0, 1000, "OK"}, {0, longestInfo, "SKIPPED"}, {longestInfo, 0, "SKIPPED"}, {longestInfo - 100, 0, "OK"}} {
+		info := &pb.URLInfo{Url: "http://h/" + strings.Repeat("u", tt.url), Key: fmt.Sprint(tt)}
+		if tt.metadata > 0 {
+			info.Metadata = map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("x", tt.metadata)}}}
+		}
+		item := discoveredInfo(info)
+		item.ID = "id"
+		s.want(s.put(item), "id "+tt.want)
+	}
+	s.wait(10)
+	if got := len(s.infos(&pb.GetParams{MaxUrlsPerQueue: 10, MaxQueues: 10})); got != 2 {
+		t.Errorf("%d URLs are handed out", got)
 	}
 }

@@ -38,8 +38,9 @@ const (
 	// DefaultCrawl is the crawl of items that name none.
 	DefaultCrawl = "DEFAULT"
 
-	longestKey   = 255 // bytes of a key or crawl ID
-	defaultSize  = 100 // of a list
+	longestKey   = 255     // bytes of a key or crawl ID
+	longestInfo  = 1 << 20 // bytes of a URL with its metadata: answers have more, and are to reach clients
+	defaultSize  = 100     // of a list
 	itemsAhead   = 1024
 	batchesAhead = 16
 	// together is how many URLs are handed out with one sync at least, as far as
@@ -131,14 +132,15 @@ func crawlOf(id string) string {
 	return id
 }
 
-// identify returns what names a URL, or false if no key can be derived or a name
-// is too long.
+// identify returns what names a URL, or false if no key can be derived, a name
+// is too long, or all is.
 func identify(info *pb.URLInfo) (schedule.ID, bool) {
 	id := schedule.ID{Crawl: crawlOf(info.GetCrawlID()), Key: info.GetKey(), URL: info.GetUrl()}
 	if id.Key == "" {
 		id.Key = Key(id.URL)
 	}
-	return id, id.Key != "" && id.URL != "" && len(id.Key) <= longestKey && len(id.Crawl) <= longestKey
+	return id, id.Key != "" && id.URL != "" && len(id.Key) <= longestKey && len(id.Crawl) <= longestKey &&
+		proto.Size(info) <= longestInfo
 }
 
 // metadata is kept as the encoding of a URLInfo that has nothing else, with what is known
