@@ -149,7 +149,7 @@ func TestSaved(t *testing.T) {
 var golden = map[string]uint64{
 	"lspe online 30":     0xd9d4dccf85441fb,
 	"lspe observed 27":   0xcc2eeea856129f1d,
-	"forecast online 29": 0xd0b7e3c611493c05,
+	"forecast online 30": 0xd0b7e3c611493c05,
 	"paper model 27":     0x2ac36b535e20455e,
 }
 

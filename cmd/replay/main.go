@@ -38,6 +38,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
   replay [flags] LOG     LOG is CSV, plain or compressed by gzip, or a pipe, with the
                          columns source, published and, if items differ in worth,
                          utility`)
+	f.First = "objective"
 	var (
 		q        replay.Question
 		format   result.Format

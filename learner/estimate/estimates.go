@@ -194,6 +194,9 @@ func (e *Estimates) Crawled(i int) bool { return e.Sources[i].Span > 0 }
 // new.
 func (e *Estimates) Shows(i int) float64 { return e.Sources[i].Shows }
 
+// Bursts returns φ of source i, 1 where its items are Poisson.
+func (e *Estimates) Bursts(i int) float64 { return max(1, float64(e.Sources[i].Calendar.Phi)) }
+
 // Source returns source i as it is estimated, in the mean over the hours and days, and
 // the standard errors of ln B, the inflow B = λξ̄, and of ln c. The window is n/λ where
 // the source shows n items at most. Where an objective gives it, the law is that.

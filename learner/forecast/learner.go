@@ -259,7 +259,7 @@ func (l *Learner) Estimate(i int) (items, inflow, decay float64) {
 
 // Version is that of [State]. It rises where a State has another form, and where a learner
 // with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
-const Version = 29
+const Version = 30
 
 // State is the whole state of a [Learner] as data.
 type State struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"ephemera/baselines"
@@ -78,26 +79,35 @@ func TestIndexOfObjective(t *testing.T) {
 }
 
 // TestLost: where a source shows 20 items, the index has besides what is lost, as the sum over
-// epochs has it of the Poisson law. It is never less than without.
+// epochs has it of the Poisson law, or of the negative binomial one where it publishes in
+// bursts. It is never less than without.
 func TestLost(t *testing.T) {
 	const rate, shows = .5, 20
 	terms := env.Terms{Costs: []float64{1}, Budget: 1, Length: 3600, Objective: objective(t, "delay")}
 	l := newLearner(terms, nil)
-	l.est.Sources[0].Shows = shows
-	var integral float64 // of the rate of loss, items
-	for age := 1; age <= 120; age++ {
-		least := func(mean float64) float64 { return 1 - distuv.Poisson{Lambda: mean}.CDF(shows-1) }
-		const fine = 50
-		for k := range fine {
-			integral += rate / fine * least(rate*(float64(age-1)+(float64(k)+.5)/fine))
+	of := &l.est.Sources[0]
+	for _, tt := range []struct{ phi, off float64 }{{1, .03}, {4, .13}} {
+		of.Shows, of.Calendar.Phi = shows, float32(tt.phi)
+		least := func(mean float64) float64 {
+			if tt.phi > 1 {
+				return mathext.RegIncBeta(shows, mean/(tt.phi-1), 1-1/tt.phi)
+			}
+			return 1 - distuv.Poisson{Lambda: mean}.CDF(shows-1)
 		}
-		x := rate * float64(age)
-		want, got := 24*(x*least(x)-integral), l.lost(0, x)
-		if got < 0 || math.Abs(got-want) > .03*24*shows {
-			t.Errorf("with %.1f items expected it has %.1f more; want %.1f", x, got, want)
+		var integral float64 // of the rate of loss, items
+		for age := 1; age <= 120; age++ {
+			const fine = 50
+			for k := range fine {
+				integral += rate / fine * least(rate*(float64(age-1)+(float64(k)+.5)/fine))
+			}
+			x := rate * float64(age)
+			want, got := 24*(x*least(x)-integral), l.lost(0, x)
+			if got < 0 || math.Abs(got-want) > tt.off*24*shows {
+				t.Errorf("φ %v: with %.1f items expected it has %.1f more; want %.1f", tt.phi, x, got, want)
+			}
 		}
 	}
-	if l.est.Sources[0].Shows = 0; l.lost(0, 100) != 0 {
+	if of.Shows = 0; l.lost(0, 100) != 0 {
 		t.Errorf("a source that shows all has %v more", l.lost(0, 100))
 	}
 }

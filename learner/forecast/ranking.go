@@ -65,17 +65,18 @@ func (l *Learner) foretellDelay(i int, s env.Source, epoch int, age float64) flo
 // lost is what the index of the delay has besides where a source shows n items at most, and
 // x are expected to wait there: what it no longer shows is lost, and a lost item costs as much
 // as one that is found after D, a day or, if that is longer, two rounds of all sources. As
-// many as wait are Poisson, about normal, and a whole number. With z = (x − n + ½)/√x and
-// C(t) = DΛ P(N(t) ≥ n)
+// many as wait are about normal, with the variance v = φx of a source that publishes in
+// bursts, and a whole number. With z = (x − n + ½)/√v and C(t) = DΛ P(N(t) ≥ n)
 //
-//	aC(a) − ∫₀ᵃ C(t) dt = D(x P(N ≥ n) − E(N − n)⁺) = D(nΦ(z) − √x φ(z))
+//	aC(a) − ∫₀ᵃ C(t) dt = D(x P(N ≥ n) − E(N − n)⁺) = D(nΦ(z) − √v φ(z))
 func (l *Learner) lost(i int, x float64) float64 {
 	n := l.est.Shows(i)
 	if n == 0 || x <= 0 {
 		return 0
 	}
-	z := (x - (n - .5)) / math.Sqrt(x)
-	items := n*math.Erfc(-z/math.Sqrt2)/2 - math.Sqrt(x/(2*math.Pi))*math.Exp(-z*z/2)
+	v := l.est.Bursts(i) * x
+	z := (x - (n - .5)) / math.Sqrt(v)
+	items := n*math.Erfc(-z/math.Sqrt2)/2 - math.Sqrt(v/(2*math.Pi))*math.Exp(-z*z/2)
 	return math.Pow(max(l.day(), 2*l.round), l.terms.Objective.Exponent) * max(0, items)
 }
 

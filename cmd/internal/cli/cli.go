@@ -90,6 +90,7 @@ func Line(name string, err error) string {
 // Flags is the flag set of a command.
 type Flags struct {
 	*flag.FlagSet
+	First   string // the flag that the help names before the others; empty for none
 	about   string
 	version bool
 }
@@ -155,8 +156,7 @@ func (f *Flags) ParseAll(args []string, most int, stdout io.Writer) (operands []
 		switch err = f.Parse(args); {
 		case errors.Is(err, flag.ErrHelp):
 			fmt.Fprintf(stdout, "%s\n\n", f.about)
-			f.SetOutput(stdout)
-			f.PrintDefaults()
+			f.printFlags(stdout)
 			return nil, true, nil
 		case err != nil:
 			return nil, false, Usagef("%w; -h lists the flags", err)
@@ -170,6 +170,21 @@ func (f *Flags) ParseAll(args []string, most int, stdout io.Writer) (operands []
 		}
 		operands = append(operands, f.Arg(0))
 		args = f.Args()[1:]
+	}
+}
+
+// printFlags prints what the flags mean, by name, the first one before the others.
+func (f *Flags) printFlags(w io.Writer) {
+	for _, first := range []bool{true, false} {
+		some := flag.NewFlagSet(f.Name(), flag.ContinueOnError)
+		some.SetOutput(w)
+		f.VisitAll(func(x *flag.Flag) {
+			if (x.Name == f.First) == first {
+				some.Var(x.Value, x.Name, x.Usage)
+				some.Lookup(x.Name).DefValue = x.DefValue
+			}
+		})
+		some.PrintDefaults()
 	}
 }
 

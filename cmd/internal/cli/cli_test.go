@@ -82,3 +82,21 @@ func TestProgressLine(t *testing.T) {
 		}
 	}
 }
+
+// TestFirst: the help names one flag before the others, each once and with its default.
+func TestFirst(t *testing.T) {
+	f := NewFlags("x", "about")
+	f.First = "main"
+	f.Int("all", 3, "`number` of all")
+	f.Bool("main", false, "is it")
+	f.String("zoo", "a", "animals")
+	var out bytes.Buffer
+	if _, done, err := f.ParseAll([]string{"-all", "4", "-h"}, 0, &out); !done || err != nil {
+		t.Fatal(done, err)
+	}
+	want := "about\n\n  -main\n    \tis it\n  -all number\n    \tnumber of all (default 3)\n" +
+		"  -zoo string\n    \tanimals (default \"a\")\n"
+	if out.String() != want {
+		t.Errorf("the help is %q; want %q", out.String(), want)
+	}
+}
