@@ -68,6 +68,7 @@ type site struct {
 	rules
 	before rules // the last request
 	unsure bool  // a crash may have lost the last answer
+	behind *site // the host that it redirects to, if it does
 }
 
 // rules are what the answers of a site ask for.
@@ -218,11 +219,16 @@ func (r *referee) delay(by time.Duration) {
 }
 
 // silent notes that a site was not asked for in too long, if it was not. What is due waits for
-// its turn, and an epoch may be late.
+// its turn, and an epoch may be late. The host that it redirects to may ask again and again, at
+// requests for its other feeds, to be left alone.
 func (r *referee) silent(key string, s *site, now time.Time) {
-	late := now.Sub(s.must)
+	must := s.must
+	if s.behind != nil {
+		must = later(must, s.behind.allowed)
+	}
+	late := now.Sub(must)
 	r.breach(!s.must.IsZero() && late > time.Hour, "silence",
-		"%s: %v later than %v after the last request", key, late, s.must.Sub(s.last))
+		"%s: %v later than %v after the last request", key, late, must.Sub(s.last))
 }
 
 func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -377,10 +383,7 @@ func (r *referee) feed(
 		head.Set("Location", fmt.Sprintf("http://new%d%s/%d/new", k, simNames, k))
 		return status(http.StatusMovedPermanently)
 	case kind == "found" && path == "feed":
-		s.must = now.Add(longest)
-		if cdn := r.sites["host cdn"+simNames]; cdn != nil {
-			s.must = later(s.must, cdn.allowed)
-		}
+		s.must, s.behind = now.Add(longest), r.sites["host cdn"+simNames]
 		head.Set("Location", fmt.Sprintf("http://cdn%s/%d/new", simNames, k))
 		return status(http.StatusFound)
 	case kind == "loop":
