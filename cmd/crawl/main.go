@@ -172,6 +172,7 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	if err != nil {
 		return err
 	}
+	c.LimitMemory()
 	n, said := 0, ""
 	switch {
 	case dry:

@@ -683,6 +683,7 @@ func peak() (mb int64) {
 // live dies by SIGKILL at a random moment of the last epoch.
 func (l life) live() {
 	s := l.open(os.Stdout)
+	s.LimitMemory()
 	s.opt.PublicURL = "https://me.example.org"
 	length, _ := s.opt.epoch()
 	whole := l.End.Sub(l.Begin) - length
