@@ -37,6 +37,8 @@ type Crawler struct {
 	view    env.Online
 	limits  env.Limits
 	overdue *ring.Ring    // sources by the epoch at which their longest interval ends, or the next one if it has ended
+	carries bool          // of the budget, what is left
+	left    float64       // likewise
 	plan    []int         // sources of this epoch that are still to be handed out
 	done    []env.Crawled // of this epoch; interest that is not known yet is −1, as JSON has no NaN
 }
@@ -289,11 +291,20 @@ func (c *Crawler) Has(name string) bool {
 // Len returns how many sources there are.
 func (c *Crawler) Len() int { return len(c.place) }
 
+// Epoch returns how long an epoch is.
+func (c *Crawler) Epoch() time.Duration { return c.opt.Epoch }
+
+// Price returns λ, what a budget unit is worth.
+func (c *Crawler) Price() float64 { return c.open.Price() }
+
+// Carry has what is left of the budget of an epoch, below a unit, be added to that of the next one.
+func (c *Crawler) Carry() { c.carries = true }
+
 // SetBudget changes the budget of an epoch from the next one on.
 func (c *Crawler) SetBudget(budget float64) error {
 	err := check.Positive("budget", budget)
 	if err == nil {
-		c.limits.Budget = budget
+		c.limits.Budget, c.opt.Budget = budget, budget
 	}
 	return err
 }

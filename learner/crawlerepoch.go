@@ -108,8 +108,18 @@ func (c *Crawler) begin(epoch int) {
 
 // pick plans the epoch.
 func (c *Crawler) pick() {
+	if c.carries {
+		c.limits.Budget = c.opt.Budget + c.left
+	}
 	c.limits.First = c.first(c.limits.First[:0])
 	c.plan = c.open.Select(c.plan[:0], &c.view)
+	if c.carries {
+		c.left = c.limits.Budget
+		for _, i := range c.plan {
+			c.left -= c.src[i].Rules.Cost
+		}
+		_, c.left = math.Modf(max(0, c.left) + 1e-9)
+	}
 }
 
 // longestWait is that of a source whose crawls are never reported, where it has no longest

@@ -52,6 +52,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// dearest is what a crawl costs at most.
+const dearest = 8
+
 // Sources of TestSharesEarn publish a fiftieth of what those of lognormal do; unequal crawls cost
 // .1 to 8, logarithms normal with the deviation 1.5.
 func manySources(n int, seed uint64, unequal bool) []env.Source {
@@ -60,7 +63,7 @@ func manySources(n int, seed uint64, unequal bool) []env.Source {
 	for i := range sources {
 		sources[i].Rate /= 50
 		if cost := math.Exp(1.5 * r.NormFloat64()); unequal {
-			sources[i].Cost = min(8, max(.1, cost))
+			sources[i].Cost = min(dearest, max(.1, cost))
 		}
 	}
 	return sources
@@ -117,6 +120,7 @@ func earned(
 			for _, i := range crawl {
 				p.left -= p.sources[i].Cost
 			}
+			p.left = min(p.left, dearest) // no more than one crawl may wait for
 			found, err := p.world.Step(crawl)
 			if err != nil {
 				t.Fatal(err)
@@ -168,6 +172,9 @@ func TestSharesEarn(t *testing.T) {
 				t.Logf("unequal costs %-5v, %2d parts, sorted %-5v: fixed %.3f, by price %.3f of one learner",
 					unequal, k, sorted, share[fixed], share[byPrice])
 				least := .97
+				if k == 64 && unequal {
+					least = .9 // a crawl may cost more than the share of an epoch
+				}
 				if sorted && share[fixed] > .85 {
 					t.Errorf("parts of one kind each need no prices: %.3f", share[fixed])
 				} else if !sorted && share[fixed] < least {

@@ -129,6 +129,8 @@ put is on disk when it is acknowledged.
 		return false, err
 	}
 	for crawl, o := range s.learn {
+		o.Nodes = len(s.nodes)
+		s.learn[crawl] = o
 		if !(o.PerHour > 0) || math.IsInf(o.PerHour, 1) {
 			return false, cli.Usagef("-learn: crawl %q has %v fetches an hour; allowed is a finite number above 0",
 				crawl, o.PerHour)
@@ -172,8 +174,8 @@ func (s *settings) parseNodes() error {
 }
 
 // peers returns the clients of the other nodes, and closes their connections with the context.
-func (s *settings) peers(ctx context.Context) (map[string]pb.URLFrontierClient, error) {
-	peers := map[string]pb.URLFrontierClient{}
+func (s *settings) peers(ctx context.Context) (map[string]grpc.ClientConnInterface, error) {
+	peers := map[string]grpc.ClientConnInterface{}
 	for _, address := range s.nodes {
 		if address == s.node {
 			continue
@@ -194,7 +196,7 @@ func (s *settings) peers(ctx context.Context) (map[string]pb.URLFrontierClient, 
 			return nil, fmt.Errorf("-nodes: %s: %w", address, err)
 		}
 		context.AfterFunc(ctx, func() { conn.Close() })
-		peers[address] = pb.NewURLFrontierClient(conn)
+		peers[address] = conn
 	}
 	return peers, nil
 }
@@ -322,6 +324,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	g := grpc.NewServer(append(options, server.Interceptors()...)...)
 	pb.RegisterURLFrontierServer(g, server)
+	frontier.RegisterNodes(g, server)
 	healthy := health.NewServer()
 	healthpb.RegisterHealthServer(g, healthy)
 	reflection.Register(g)
@@ -350,6 +353,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 				learned.Advance(now)
 			case <-ctx.Done():
 				learned.Save()
+				return nil
+			}
+		}
+	})
+	group.Go(func() error { // a node that does not answer does not keep learners waiting
+		for tick := time.Tick(time.Second); ; {
+			select {
+			case <-tick:
+				server.ShareBudgets(ctx)
+			case <-ctx.Done():
 				return nil
 			}
 		}

@@ -237,11 +237,15 @@ func (c *learnedCrawl) resume(value []byte) (*learner.Crawler, error) {
 	}
 	resumed, err := saved.Crawler()
 	if err == nil {
-		err = resumed.SetBudget(c.opt.PerHour * saved.Length / 3600)
+		err = resumed.SetBudget(c.perHour() * saved.Length / 3600)
 	}
 	if err != nil {
 		return nil, err
 	}
+	if least := 3600 / saved.Length; c.perHour() < least*(1-1e-9) {
+		return nil, fmt.Errorf("an epoch of %v s has less than one fetch of %v an hour", saved.Length, c.perHour())
+	}
+	c.carry(resumed)
 	return resumed, nil
 }
 
@@ -271,11 +275,25 @@ func (l *Learned) begin(crawl string, c *learnedCrawl, now time.Time) error {
 // create creates the learner of a crawl. Some fetches fit into an epoch, which is a minute at
 // least and not more than an hour if one fits into that.
 func (c *learnedCrawl) create(start time.Time) (err error) {
-	hours := max(min(4/c.opt.PerHour, max(1, 1/c.opt.PerHour)), 1./60)
+	perHour := c.opt.PerHour / float64(c.opt.nodes())
+	hours := max(min(4/perHour, max(1, 1/perHour)), 1./60)
+	if least := 1 / hours; c.share.PerHour < least {
+		c.share.PerHour = least // there is less than one fetch in a minute: they are too many nodes
+	}
 	c.crawler, err = learner.NewCrawler(start.Truncate(time.Second), learner.CrawlerOptions{
-		Epoch: time.Duration(hours * float64(time.Hour)), Budget: c.opt.PerHour * hours, Objective: c.opt.Objective,
+		Epoch: time.Duration(hours * float64(time.Hour)), Budget: c.perHour() * hours, Objective: c.opt.Objective,
 	})
+	if err == nil {
+		c.carry(c.crawler)
+	}
 	return err
+}
+
+// carry has shares that are no whole numbers of fetches an epoch be spent.
+func (c *learnedCrawl) carry(crawler *learner.Crawler) {
+	if c.opt.nodes() > 1 {
+		crawler.Carry()
+	}
 }
 
 // adopt has a URL keep what the learner knows of it that an earlier version kept of all

@@ -49,6 +49,8 @@ type LearnOptions struct {
 	Objective env.Objective `toml:"objective"`
 	Changed   string        `toml:"changed"` // metadata that changes with the page; none stands for "signature"
 	Dates     Dates         `toml:"dates"`   // none stands for ignore under freshness, else for earliest
+
+	Nodes int `toml:"-"` // that share the budget; 0 stands for 1
 }
 
 // Dates say what the dates of known URLs mean.
@@ -103,6 +105,7 @@ type Learned struct {
 
 type learnedCrawl struct {
 	opt      LearnOptions
+	share    share
 	byReport bool // the objective is that of what is reported first
 	crawler  *learner.Crawler
 	sources  map[string]*source
@@ -182,7 +185,11 @@ func NewLearned(
 		if c.byReport = opt.Objective.Law == ""; c.byReport {
 			c.opt.Objective = env.Delay
 		}
-		if err := l.open(name, c, now); err != nil {
+		err := l.openShare(name, c)
+		if err == nil {
+			err = l.open(name, c, now)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("crawl %q: %w", name, err)
 		}
 		l.crawls[name] = c

@@ -60,8 +60,13 @@ type nodes struct {
 	peers     map[string]pb.URLFrontierClient
 }
 
-func newNodes(own string, peers map[string]pb.URLFrontierClient) nodes {
-	return nodes{slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(peers)), own))), peers}
+func newNodes(own string, peers map[string]grpc.ClientConnInterface) nodes {
+	n := nodes{addresses: append(slices.Collect(maps.Keys(peers)), own), peers: map[string]pb.URLFrontierClient{}}
+	slices.Sort(n.addresses)
+	for address, conn := range peers {
+		n.peers[address] = pb.NewURLFrontierClient(conn)
+	}
+	return n
 }
 
 // owner returns the node that has a key, unless it is this one.

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/store"
 )
@@ -42,7 +44,7 @@ func TestOwner(t *testing.T) {
 }
 
 // neighbours starts so many services that know each other, in the order of their addresses.
-func neighbours(t *testing.T, n int) (all []*service) {
+func neighbours(t *testing.T, n int, learn ...LearnOptions) (all []*service) {
 	var listeners []net.Listener
 	for range n {
 		listeners = append(listeners, must(net.Listen("tcp", "127.0.0.1:0")))
@@ -50,11 +52,11 @@ func neighbours(t *testing.T, n int) (all []*service) {
 	slices.SortFunc(listeners, func(a, b net.Listener) int {
 		return strings.Compare(a.Addr().String(), b.Addr().String())
 	})
-	clients := map[string]pb.URLFrontierClient{}
+	conns := map[string]grpc.ClientConnInterface{}
 	for _, l := range listeners {
 		conn := must(grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials())))
 		t.Cleanup(func() { conn.Close() })
-		clients[l.Addr().String()] = pb.NewURLFrontierClient(conn)
+		conns[l.Addr().String()] = conn
 	}
 	now := &atomic.Int64{}
 	now.Store(start * 1000)
@@ -62,16 +64,22 @@ func neighbours(t *testing.T, n int) (all []*service) {
 		s := &service{T: t, fs: vfs.NewMem(), clock: now, address: l.Addr().String()}
 		s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay}))
 		o := Options{Address: s.address, Now: func() time.Time { return time.UnixMilli(now.Load()) }}
-		o.Peers = map[string]pb.URLFrontierClient{}
-		for address, client := range clients {
+		for _, opt := range learn {
+			opt.Nodes = n
+			o.Learned = must(NewLearned(s.store, slog.New(slog.DiscardHandler), map[string]LearnOptions{"L": opt},
+				o.Now(), func() clock.Uptime { return clock.Uptime{} }))
+		}
+		o.Peers = map[string]grpc.ClientConnInterface{}
+		for address, conn := range conns {
 			if address != s.address {
-				o.Peers[address] = client
+				o.Peers[address] = conn
 			}
 		}
 		s.server = must(New(s.store, o))
-		s.URLFrontierClient = clients[s.address]
+		s.URLFrontierClient = pb.NewURLFrontierClient(conns[s.address])
 		g := grpc.NewServer()
 		pb.RegisterURLFrontierServer(g, s.server)
+		RegisterNodes(g, s.server)
 		go g.Serve(l)
 		s.stop = func() {
 			s.server.Closing()

@@ -6,7 +6,8 @@
 //  3. learned.go sets when known URLs are fetched again, by what clients say of fetches (said.go);
 //     kept.go keeps what was learned.
 //  4. page.go shows what goes on, to people and to Prometheus.
-//  5. nodes.go hands what is of other nodes' keys on to them.
+//  5. nodes.go hands what is of other nodes' keys on to them; shares.go shares the budgets of
+//     learned crawls among them.
 //  6. move.go writes and reads dumps; backup.go copies the state while it runs.
 package frontier
 
@@ -54,6 +55,7 @@ type Server struct {
 	opt     Options
 	store   *store.Store
 	nodes   nodes
+	shared  map[string]time.Time // when the budgets of learned crawls were shared last
 	metrics *metrics
 	failed  failures
 
@@ -65,9 +67,9 @@ type Server struct {
 
 // Options are what a [Server] is made from.
 type Options struct {
-	Address string                          // of this node, which ListNodes returns
-	Peers   map[string]pb.URLFrontierClient // of the other nodes, by address; none for a node of its own
-	Now     func() time.Time                // nil is time.Now
+	Address string                              // of this node, which ListNodes returns
+	Peers   map[string]grpc.ClientConnInterface // to the other nodes, by address; none for a node of its own
+	Now     func() time.Time                    // nil is time.Now
 	Log     *slog.Logger
 	Levels  map[string]*slog.LevelVar // that SetLogLevel changes, by package
 	Learned *Learned                  // nil learns of no crawl
@@ -84,7 +86,7 @@ func New(s *store.Store, o Options) (*Server, error) {
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Learned = cmp.Or(o.Learned, &Learned{store: s})
-	srv := &Server{opt: o, store: s, nodes: newNodes(o.Address, o.Peers)}
+	srv := &Server{opt: o, store: s, nodes: newNodes(o.Address, o.Peers), shared: map[string]time.Time{}}
 	srv.closing, srv.Closing = context.WithCancel(context.Background())
 	srv.metrics = newMetrics(srv)
 	if err := s.Lost(); err != nil {
@@ -617,7 +619,7 @@ func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer
 func (s *Server) otherURLs(
 	address string, p *pb.ListUrlParams, ctx context.Context, send func(*pb.URLItem) error,
 ) error {
-	theirs, err := s.opt.Peers[address].ListURLs(toHandOn(ctx), p)
+	theirs, err := s.nodes.peers[address].ListURLs(toHandOn(ctx), p)
 	if err != nil {
 		return ofNode(address, err)
 	}
