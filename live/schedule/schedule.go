@@ -73,6 +73,7 @@ const mostAtOnce = 512
 type Queue struct {
 	Limits
 	Key   string
+	New   bool // made since the start, not restored
 	crawl *crawl
 
 	window    []URL // those that wait and are due first
@@ -409,6 +410,7 @@ func (s *Schedule) Ensure(crawlName, key string) *Queue {
 		return q
 	}
 	q := s.Restore(crawlName, key, Kept{Limits: Limits{Delay: -1}})
+	q.New = true
 	s.change(q)
 	return q
 }

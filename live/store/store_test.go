@@ -638,3 +638,24 @@ func TestFormat(t *testing.T) {
 		t.Errorf("the error is %v, want %q", err, want)
 	}
 }
+
+// TestFilter: what was added is there, and of others with 10⁷ added less than a hundredth.
+func TestFilter(t *testing.T) {
+	const n = 10_000_000
+	f, r := make(filter, filterWords), rand.New(rand.NewPCG(1, 2))
+	for range n {
+		h := r.Uint64()
+		if f.add(h); !f.has(h) {
+			t.Fatal("what was added is not there")
+		}
+	}
+	others := 0
+	for range n / 10 {
+		if f.has(r.Uint64()) {
+			others++
+		}
+	}
+	if share := float64(others) / (n / 10); share > .01 || share == 0 {
+		t.Errorf("%v of others are taken for one that was added, want less than .01", share)
+	}
+}
