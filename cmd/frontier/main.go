@@ -7,6 +7,7 @@
 //	go run ./cmd/frontier -nodes a:7071,b:7071 -node a:7071 -listen :7071
 //	go run ./cmd/frontier -export urls.jsonl
 //	go run ./cmd/frontier -export urls.jsonl -from 127.0.0.1:7071
+//	go run ./cmd/frontier -import urls.jsonl -to 127.0.0.1:7071
 package main
 
 import (
@@ -75,7 +76,7 @@ type settings struct {
 	listen, http, dir  string
 	cert, key          string
 	exportTo, importOf string
-	from               string
+	from, to           string
 	backups, check     string
 	sync               time.Duration
 	log                cli.LogFormat
@@ -114,13 +115,17 @@ put is on disk when it is acknowledged.
 		"with -export: `address` of a service that runs, "+
 			"whose URLs are written; if it speaks TLS, -tls-cert is its certificate")
 	f.StringVar(&s.importOf, "import", "", "read the URLs of such a `file`, and end; - is standard input")
+	f.StringVar(&s.to, "to", "", "with -import: `address` of a service that runs, to which the URLs are put; "+
+		"of several, any: each URL goes to its owner")
 	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
 		return done, err
 	}
 	switch {
 	case s.from != "" && (s.exportTo == "" || s.key != ""):
 		return false, cli.Usagef("-from is given with -export, and without -tls-key")
-	case s.from == "" && (s.cert == "") != (s.key == ""):
+	case s.to != "" && (s.importOf == "" || s.key != ""):
+		return false, cli.Usagef("-to is given with -import, and without -tls-key")
+	case s.from == "" && s.to == "" && (s.cert == "") != (s.key == ""):
 		return false, cli.Usagef("-tls-cert and -tls-key are given together or not at all")
 	case s.exportTo != "" && s.importOf != "":
 		return false, cli.Usagef("-export and -import are two runs")
@@ -256,6 +261,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if set.from != "" {
 		return set.exportFrom(ctx, stdout)
+	}
+	if set.to != "" {
+		return set.importTo(ctx)
 	}
 	if set.check != "" {
 		return healthy(ctx, set.check)
@@ -416,24 +424,54 @@ func healthy(ctx context.Context, address string) error {
 // move exports or imports.
 func (set *settings) move(st *store.Store, stdout io.Writer) error {
 	if set.importOf != "" {
-		if set.importOf == "-" {
-			set.importOf = os.Stdin.Name()
-		}
-		in, err := os.Open(set.importOf)
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		n, err := frontier.Import(in, st, time.Now().UnixMilli())
-		if err != nil {
-			return fmt.Errorf("%s: %w; the %d URLs before it are kept", set.importOf, err, n)
-		}
-		return nil
+		return set.read(func(in io.Reader) (int, error) { return frontier.Import(in, st, time.Now().UnixMilli()) })
 	}
 	return set.write(stdout, func(w io.Writer) error {
 		_, err := frontier.Export(w, st)
 		return err
 	})
+}
+
+// read reads what is to be imported.
+func (set *settings) read(take func(io.Reader) (int, error)) error {
+	if set.importOf == "-" {
+		set.importOf = os.Stdin.Name()
+	}
+	in, err := os.Open(set.importOf)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if n, err := take(in); err != nil {
+		return fmt.Errorf("%s: %w; the %d URLs before it are kept", set.importOf, err, n)
+	}
+	return nil
+}
+
+// importTo puts what is to be imported to a service that runs.
+func (set *settings) importTo(ctx context.Context) error {
+	client, end, err := set.client(set.to)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return set.read(func(in io.Reader) (int, error) { return frontier.ImportTo(ctx, in, client) })
+}
+
+// client returns a client of a service that runs, and what ends it.
+func (set *settings) client(address string) (pb.URLFrontierClient, func() error, error) {
+	creds := insecure.NewCredentials()
+	if set.cert != "" {
+		var err error
+		if creds, err = credentials.NewClientTLSFromFile(set.cert, ""); err != nil {
+			return nil, nil, err
+		}
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		return nil, nil, err
+	}
+	return pb.NewURLFrontierClient(conn), conn.Close, nil
 }
 
 // write writes an export.
@@ -446,20 +484,13 @@ func (set *settings) write(stdout io.Writer, export func(io.Writer) error) error
 
 // exportFrom exports what a service has that runs.
 func (set *settings) exportFrom(ctx context.Context, stdout io.Writer) error {
-	creds := insecure.NewCredentials()
-	if set.cert != "" {
-		var err error
-		if creds, err = credentials.NewClientTLSFromFile(set.cert, ""); err != nil {
-			return err
-		}
-	}
-	conn, err := grpc.NewClient(set.from, grpc.WithTransportCredentials(creds))
+	client, end, err := set.client(set.from)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer end()
 	return set.write(stdout, func(w io.Writer) error {
-		n, err := frontier.ExportFrom(ctx, w, pb.NewURLFrontierClient(conn))
+		n, err := frontier.ExportFrom(ctx, w, client)
 		if err != nil {
 			return fmt.Errorf("-from %s: after %d URLs: %w", set.from, n, err)
 		}
@@ -476,7 +507,8 @@ func (set *settings) advise(err error) error {
 		return fmt.Errorf("%w; to export from it, add -from and its -listen address: -export %s -from %s",
 			err, set.exportTo, set.listen)
 	case set.importOf != "":
-		return fmt.Errorf("%w; end it before -import, or have a client put the URLs (PutURLs)", err)
+		return fmt.Errorf("%w; end it before -import, or add -to and its -listen address: -import %s -to %s",
+			err, set.importOf, set.listen)
 	}
 	return fmt.Errorf("%w; end it, or give another -dir", err)
 }

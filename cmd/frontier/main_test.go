@@ -308,7 +308,7 @@ func TestMoveBesideService(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tt := range []struct{ args, want string }{
 		{"-export out", "runs; to export from it, add -from and its -listen address: -export out -from " + s.address},
-		{"-import in", "end it before -import"},
+		{"-import in", "end it before -import, or add -to and its -listen address: -import in -to " + s.address},
 		{"", "give another -dir"},
 	} {
 		_, _, err := clitest.Call(t, run, append(strings.Fields(tt.args), "-dir", dir, "-listen", s.address)...)

@@ -418,3 +418,43 @@ func TestNodesCut(t *testing.T) {
 		t.Errorf("there are %d URLs", len(urls))
 	}
 }
+
+// TestMoveNodes: the URLs of two nodes go to three others while all serve, each to its owner, with
+// their dates; a node that is down is said, and once it is back the same command ends it.
+func TestMoveNodes(t *testing.T) {
+	old, c := newCluster(t, 2), newCluster(t, 3)
+	put(t, old.nodes[0], 0, 1000, 60, 0)
+	put(t, old.nodes[1], 1000, 2000, 60, 4_000_000_000)
+	done := must(old.nodes[0].PutURLs(t.Context()))
+	info := &pb.URLInfo{Url: "http://done/"}
+	done.Send(&pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info}}})
+	must(done.Recv())
+	t.Chdir(t.TempDir())
+	if _, _, err := clitest.Call(t, run, "-export", "all", "-from", old.nodes[1].address); err != nil {
+		t.Fatal(err)
+	}
+	importing := []string{"-import", "all", "-to", c.nodes[0].address}
+	c.kill(2)
+	_, _, err := clitest.Call(t, run, importing...)
+	if err == nil || !strings.Contains(err.Error(), "the node that is to have it does not answer") {
+		t.Errorf("with a node that is down it says %v", err)
+	}
+	c.start(2)
+	for wait := 0; ; wait++ { // until the others know that it is back
+		if _, _, err = clitest.Call(t, run, importing...); err == nil {
+			break
+		}
+		if time.Sleep(100 * time.Millisecond); wait > 100 {
+			t.Fatal(err)
+		}
+	}
+	was, is := old.owned(), c.owned()
+	for url, u := range was {
+		if is[url] == nil || is[url].RefetchableFromDate != u.RefetchableFromDate {
+			t.Fatalf("%s is moved as %v, and was %v", url, is[url], u)
+		}
+	}
+	if len(was) != 2001 || len(is) != 2001 {
+		t.Errorf("of %d URLs %d are moved", len(was), len(is))
+	}
+}

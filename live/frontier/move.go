@@ -61,6 +61,48 @@ func ExportFrom(ctx context.Context, w io.Writer, client pb.URLFrontierClient) (
 	return n, out.Flush()
 }
 
+// ImportTo puts what Export or URLFrontier's client wrote to a service that runs, which hands each
+// URL on to its owner. URLs that are known there already are replaced.
+func ImportTo(ctx context.Context, r io.Reader, client pb.URLFrontierClient) (n int, err error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	puts, err := client.PutURLs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	sent := make(chan error, 1)
+	go func() {
+		in := bufio.NewScanner(r)
+		in.Buffer(nil, 16<<20)
+		for line := 1; in.Scan(); line++ {
+			var item pb.URLItem
+			if err := protojson.Unmarshal(in.Bytes(), &item); err != nil {
+				sent <- fmt.Errorf("line %d: %w", line, err)
+				end()
+				return
+			}
+			if puts.Send(&item) != nil {
+				break // Recv has the error
+			}
+		}
+		sent <- cmp.Or(in.Err(), puts.CloseSend())
+	}()
+	for {
+		ack, err := puts.Recv()
+		switch {
+		case err == io.EOF:
+			return n, <-sent
+		case err != nil && ctx.Err() != nil:
+			return n, cmp.Or(<-sent, err)
+		case err != nil:
+			return n, err
+		case ack.Status == pb.AckMessage_FAIL:
+			return n, fmt.Errorf("%s: the node that is to have it does not answer, or cannot write", ack.ID)
+		}
+		n++
+	}
+}
+
 // Import reads what Export or URLFrontier's client wrote. URLs that are known
 // already are replaced.
 func Import(r io.Reader, s *store.Store, now int64) (n int, err error) {
