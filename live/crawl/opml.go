@@ -32,10 +32,9 @@ func (o Outline) equal(p Outline) bool {
 	return o.URL == p.URL && o.Title == p.Title && o.Worth == p.Worth && slices.Equal(o.Categories, p.Categories)
 }
 
-// Of a list that is damaged or hostile, folders that are deeper or longer, and further categories
+// Of a list that is damaged or hostile, folders with longer paths, and further categories
 // of a feed, do not count, and further outlines that are left out are not named.
 const (
-	deepest        = 100
 	longestPath    = 1000 // bytes
 	mostCategories = 100
 	mostLeft       = 100 // outlines that are named
@@ -79,7 +78,7 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 			category = open[len(open)-1]
 		}
 		within := category
-		if o.URL == "" && o.Title != "" && len(open) < deepest && len(category)+len(o.Title) < longestPath {
+		if o.URL == "" && o.Title != "" && len(category)+len(o.Title) < longestPath {
 			within = strings.TrimPrefix(category+"/"+o.Title, "/")
 		}
 		open = append(open, within)

@@ -424,3 +424,14 @@ func BenchmarkStep(b *testing.B) {
 		})
 	}
 }
+
+// TestFollowing holds the seeds of episodes to what a number of 64 bits with a sign can be.
+func TestFollowing(t *testing.T) {
+	for seed := range uint64(1000) {
+		for k, first := 0, seed; k < 10; k++ {
+			if seed = following(seed); seed >= 1<<63 {
+				t.Fatalf("after %d comes %d", first, seed)
+			}
+		}
+	}
+}
