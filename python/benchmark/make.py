@@ -30,7 +30,7 @@ POLICIES: dict[str, list[str]] = {
         "forecast", "lambdacrawl-learned", "explore-then-commit", "whittle-naive", "whittle-cho", "whittle-lln",
         "whittle-sa", "whittle-mle", "round-robin",
     ],
-    "age": ["round-robin", "freshrss"],
+    "age": ["round-robin"],
 }  # fmt: skip
 RECORDED = {
     "items": ["forecast", "certainty"],

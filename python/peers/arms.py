@@ -1,0 +1,247 @@
+"""NeurWIN: networks that learn the Whittle index of each source from its simulator.
+
+    python peers/arms.py
+
+trains them for the tasks of track ``state`` under the first test seeds, has them play there, and writes their row of
+the leaderboard, with training curves. What was trained is kept in a directory, so that the same command goes on.
+
+They learn in simulators of single sources, as :class:`ephemera.ArmEnv` is one, under many prices of a crawl, and see
+the true state. Each source has a network of its own, as in the paper and in what its authors published, whose settings
+are those below. States, rewards and prices have the units that these settings were made for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+import ephemera
+
+HERE = Path(__file__).parent
+TASKS = ("Observed-v1", "State20-v2")
+SEEDS = 5
+HIDDEN_SEEDS = {seed % 1_000_003: seed for seed in ephemera.TEST_SEEDS}  # what begin() is given for each of them
+FIRST = 20_000  # of the seeds of worlds that are trained in
+CHECKS = 8  # points of a training curve
+
+NEURWIN: dict[str, Any] = {
+    "hidden": (16, 32), "rate": 1e-3, "batch": 5, "horizon": 300, "discount": 0.99, "episodes": 3000, "slope": 5.0,
+    "states": 20.0, "rewards": 10.0,
+}  # fmt: skip
+"""Of the recovering bandits of the paper, whose states are 1 to 20 and whose greatest reward is 10: here u*. The
+authors train for 30 000 episodes; here the training curve says what more would bring."""
+
+Index = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From states to indices, both (…, n), as shares of the ceilings u*."""
+
+
+class Arms:
+    """All sources of an instance as arms that know nothing of each other, in several worlds at once.
+
+    It is :class:`ephemera.ArmEnv` for each source, in one call: with a budget for all.
+    """
+
+    def __init__(self, instance: str, worlds: int, **world: Any) -> None:
+        sources = ephemera.load_instance(instance).sources
+        self.costs = np.array([s.cost for s in sources])
+        self.ceilings = ephemera.state_at_age(instance, np.full(len(sources), 2.0**53))
+        how = {**world, "budget": float(self.costs.sum())}
+        self.env = ephemera.CrawlVectorEnv(
+            worlds, instance=instance, action="set", scaled=False, max_episode_steps=-1, **how
+        )
+
+    def reset(self, seed: int) -> NDArray[np.float64]:
+        """Begin episodes; the states, (worlds, n), as shares of u*."""
+        seen, _ = self.env.reset(seed=seed)
+        return self._states(seen)
+
+    def step(self, crawl: NDArray[np.bool_], price: NDArray[np.float64] | float) -> tuple[Any, NDArray[np.float64]]:
+        """Crawl where it says so at that price, λC/u*; states and rewards, (worlds, n)."""
+        seen, _, _, _, info = self.env.step(crawl.astype(np.int8))
+        return self._states(seen), info["interest"] / self.ceilings - price * crawl
+
+    def _states(self, seen: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(seen[:, : len(self.costs)] / self.ceilings, np.float64)
+
+
+class Networks(nn.Module):
+    """A network of each of n sources, with the first weights that PyTorch gives linear layers."""
+
+    def __init__(self, n: int, inputs: int, hidden: tuple[int, ...]) -> None:
+        super().__init__()
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        sizes = (inputs, *hidden, 1)
+        for a, b in itertools.pairwise(sizes):
+            self.weights.append(nn.Parameter((2 * torch.rand(n, a, b) - 1) / a**0.5))
+            self.biases.append(nn.Parameter((2 * torch.rand(n, 1, b) - 1) / a**0.5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """From (n, rows, inputs) to (n, rows)."""
+        last = len(self.weights) - 1
+        for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = torch.baddbmm(b, x, w)
+            x = x if k == last else torch.relu(x)
+        return x[..., 0]
+
+    def index(self, states: float, rewards: float) -> Index:
+        """Return the networks as they are now as a function of states."""
+        layers = [
+            (w.detach().numpy().copy(), b.detach().numpy().copy())
+            for w, b in zip(self.weights, self.biases, strict=True)
+        ]
+
+        def of(x: NDArray[np.float64]) -> NDArray[np.float64]:
+            y = np.ascontiguousarray(x.reshape(-1, x.shape[-1]).T * states, np.float32)[:, :, None]
+            for w, b in layers[:-1]:
+                y = np.maximum(y @ w + b, 0)
+            w, b = layers[-1]
+            return np.asarray((y @ w + b)[..., 0].T.reshape(x.shape) / rewards, np.float64)
+
+        return of
+
+
+def neurwin(instance: str, seed: int, how: dict[str, Any] = NEURWIN, **world: Any) -> list[tuple[int, Index]]:
+    """NeurWIN (Nakhleh, Ganji, Hsieh, Hou and Shakkottai, NeurIPS 2021, Algorithm 1).
+
+    A mini-batch takes the present index of a random state as the price λ. In each of its episodes a crawl is made with
+    the probability σ(m(f(s) − λ)). With G the discounted sum of an episode's rewards less prices and Ḡ their mean,
+    Adam follows
+
+        Σ over episodes of (G − Ḡ) Σₜ ∇ ln P(aₜ | sₜ)
+
+    Returns the indices along the training, each with the epochs that a source had until then.
+    """
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    worlds, horizon = how["batch"], how["horizon"]
+    arms = Arms(instance, worlds, **world)
+    n = len(arms.costs)
+    f = Networks(n, 1, how["hidden"])
+    adam = torch.optim.Adam(f.parameters(), how["rate"])
+    discounts = how["discount"] ** np.arange(horizon)
+    batches = how["episodes"] // worlds
+    along = []
+    for batch in range(batches):
+        now = f.index(how["states"], 1)
+        price = now(rng.random((1, n)))  # in the units of rewards
+        seen = arms.reset(FIRST + seed * 1_000_000 + batch * worlds)
+        at, gains = np.empty((horizon, worlds, n)), np.zeros((worlds, n))
+        crawled = np.empty((horizon, worlds, n), bool)
+        for t in range(horizon):
+            at[t] = seen
+            chance = 1 / (1 + np.exp(np.clip(-how["slope"] * (now(seen) - price), -500, 500)))
+            crawled[t] = rng.random((worlds, n)) < chance
+            seen, reward = arms.step(crawled[t], price / how["rewards"])
+            gains += discounts[t] * reward * how["rewards"]
+        x = torch.tensor(how["states"] * at.reshape(-1, n).T, dtype=torch.float32)
+        logit = how["slope"] * (f(x[:, :, None]) - torch.tensor(price.T, dtype=torch.float32))
+        sign = torch.tensor(np.where(crawled, 1.0, -1.0).reshape(-1, n).T, dtype=torch.float32)
+        advantage = np.broadcast_to(gains - gains.mean(axis=0), at.shape).reshape(-1, n).T
+        adam.zero_grad()
+        (-nn.functional.logsigmoid(sign * logit) * torch.tensor(advantage, dtype=torch.float32)).sum().backward()
+        adam.step()
+        if (batch + 1) * CHECKS // batches > batch * CHECKS // batches:
+            along.append(((batch + 1) * worlds * horizon, f.index(how["states"], how["rewards"])))
+    arms.env.close()
+    return along
+
+
+METHODS: dict[str, tuple[Callable[..., list[tuple[int, Index]]], dict[str, Any]]] = {
+    "neurwin": (neurwin, NEURWIN),
+}
+GRID = np.linspace(0.0, 3.0, 301)  # shares of u* at which what was learned is kept
+
+
+def trained(name: str, task: str, seed: int, kept: Path) -> list[tuple[int, NDArray[np.float64]]]:
+    """Return what was learned for the world of a task and a seed, along the training: indices (301, n) on the grid."""
+    learn, how = METHODS[name]
+    key = hashlib.sha256(json.dumps([name, task, seed, how, ephemera.__version__]).encode()).hexdigest()[:16]
+    file = kept / f"{name}-{task}-{key}.npz"
+    if not file.exists():
+        world = ephemera.task(task)
+        instance = world.pop("instance").replace("*", str(seed))
+        world.pop("budget")  # an arm has none
+        torch.set_num_threads(1)
+        points = learn(instance, seed % 1000 + 1, how, **world)
+        n = len(ephemera.load_instance(instance).sources)
+        tables = np.stack([f(np.repeat(GRID[:, None], n, 1)) for _, f in points])
+        kept.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(".part.npz")
+        np.savez(part, epochs=[e for e, _ in points], tables=tables)
+        part.replace(file)
+    found = np.load(file)
+    return list(zip(found["epochs"].tolist(), found["tables"], strict=True))
+
+
+class Indices:
+    """A policy of learned indices: per budget unit the greatest are crawled."""
+
+    def __init__(self, name: str, kept: Path, point: int = -1) -> None:
+        self.name, self.kept, self.point = name, kept, point
+
+    def begin(self, info: dict[str, Any]) -> None:
+        """Take what was learned for the world that begins."""
+        seed = HIDDEN_SEEDS[info["seed"]]
+        (task,) = (t for t in TASKS if ephemera.TASKS[t]["instance"].split(":")[1] == str(len(info["names"])))
+        instance = ephemera.TASKS[task]["instance"].replace("*", str(seed))
+        self.ceilings = ephemera.state_at_age(instance, np.full(len(info["names"]), 2.0**53))
+        self.unit = self.ceilings / np.array(info["costs"])
+        self.table = trained(self.name, task, seed, self.kept)[self.point][1]
+
+    def select(self, view: ephemera.View) -> NDArray[np.float64]:
+        assert view.state is not None
+        at = view.state / self.ceilings
+        scores = [np.interp(x, GRID, column) for x, column in zip(at, self.table.T, strict=True)]
+        return np.array(scores) * self.unit
+
+
+def row(name: str, kept: Path, tasks: tuple[str, ...], seeds: int) -> dict[str, Any]:
+    """Return the row of a method, with the shares along its training."""
+    made: dict[str, Any] = {"tasks": tasks, "seeds": seeds, "name": name}
+    of = ephemera.benchmark(lambda: Indices(name, kept), "state", **made)
+    _, how = METHODS[name]
+    curve = {}
+    for task in tasks:
+        epochs = [e for e, _ in trained(name, task, ephemera.TEST_SEEDS[0], kept)]
+        points = [
+            ephemera.benchmark(lambda k=k: Indices(name, kept, k), "state", **made | {"tasks": [task]}).row
+            for k in range(len(epochs))
+        ]
+        curve[task] = [[e, round(p["mean"]["share"], 4)] for e, p in zip(epochs, points, strict=True)]
+    epochs = max(e for points in curve.values() for e, _ in points)
+    return of.row | {"settings": how, "training_epochs": epochs, "commit": "peers/arms.py", "curve": curve}
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--kept", type=Path, default=Path("arms-trained"), help="directory that keeps what was trained")
+    p.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    p.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS)
+    p.add_argument("--seeds", type=int, default=SEEDS)
+    p.add_argument("--only-train", action="store_true")
+    a = p.parse_args()
+    for name in a.methods:
+        for task in a.tasks:
+            for seed in ephemera.TEST_SEEDS[: a.seeds]:
+                trained(name, task, seed, a.kept)
+                print(name, task, seed, flush=True)
+        if not a.only_train:
+            found = row(name, a.kept, tuple(a.tasks), a.seeds)
+            rows = HERE.parent / "benchmark" / "rows"
+            rows.mkdir(exist_ok=True)
+            (rows / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+            print(name, found["mean"], found["curve"], flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""PettingZoo's parallel API."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import ephemera
+
+pytest.importorskip("pettingzoo")
+from pettingzoo.test import parallel_api_test
+
+from ephemera.agents import SourcesEnv
+
+
+@pytest.mark.parametrize("how", [{}, {"instance": "mixed:8:*", "budget": 3, "knowledge": "online"}])
+def test_parallel_api(how):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*Agents and possible_agents|.*observation_spaces|.*action_spaces")
+        parallel_api_test(SourcesEnv(**how, max_episode_steps=50), num_cycles=120)
+
+
+def test_it_is_the_world_of_one_agent():
+    """Bids are scores; what the agents see and earn is what one agent for all sees and earns."""
+    many, one = (
+        SourcesEnv("lognormal:6:2", budget=2),
+        ephemera.CrawlEnv("lognormal:6:2", budget=2, max_episode_steps=1000),
+    )
+    seen, _ = many.reset(seed=4)
+    flat, _ = one.reset(seed=4)
+    random = np.random.default_rng(1)
+    for k in range(1000):
+        np.testing.assert_array_equal(np.stack(list(seen.values())).T.reshape(-1), flat)
+        bids = random.random(6)
+        seen, rewards, ends, cut, infos = many.step(dict(zip(many.possible_agents, bids[:, None], strict=True)))
+        flat, reward, _, over, info = one.step(bids)
+        assert sum(rewards.values()) == pytest.approx(reward, rel=1e-5)
+        assert [i["crawled"] for i in infos.values()] == info["crawled"].tolist() and sum(info["crawled"]) == 2
+        assert not any(ends.values()) and set(cut.values()) == {over} == {k == 999}
+    assert many.agents == []
+    with pytest.raises(ValueError, match="action is not taken"):
+        SourcesEnv(action="one")

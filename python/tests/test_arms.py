@@ -1,0 +1,52 @@
+"""NeurWIN of peers/: it learns an index in simulators of single sources."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ephemera
+
+torch = pytest.importorskip("torch")
+SCRIPT = Path(__file__).parents[1] / "peers" / "arms.py"
+MEAN = {"world": "mean", "knowledge": "model"}
+
+
+@pytest.fixture(scope="module")
+def arms():
+    spec = importlib.util.spec_from_file_location("arms", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    torch.set_num_threads(1)
+    return module
+
+
+def test_arms_are_those_of_the_environment(arms):
+    """All arms in one call have the states and rewards of an ArmEnv of each source."""
+    many = arms.Arms("paper", 1, **MEAN)
+    one = [ephemera.ArmEnv("paper", k, price=50, **MEAN) for k in range(4)]
+    states, seen = many.reset(3), [e.reset(seed=3)[0] for e in one]
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        np.testing.assert_allclose(states[0], [s[0] for s in seen], rtol=1e-5)
+        crawl = random.random((1, 4)) < 0.3
+        states, rewards = many.step(crawl, 50 * many.costs / many.ceilings)
+        steps = [e.step(int(x)) for e, x in zip(one, crawl[0], strict=True)]
+        seen = [s[0] for s in steps]
+        np.testing.assert_allclose(rewards[0], [s[1] for s in steps], rtol=1e-5)
+
+
+def test_the_index_rises_in_age(arms):
+    """What is learned briefly rises with the age of each source, and is near the exact index."""
+    learn, how = arms.METHODS["neurwin"]
+    how = how | {"episodes": 600}
+    along = learn("paper", 1, how, **MEAN)
+    assert [e for e, _ in along] == [round((k + 1) * along[-1][0] / 8) for k in range(8)]
+    ceilings = ephemera.state_at_age("paper", np.full(4, 2.0**53))
+    ages = np.array([1, 2, 4, 8, 16])
+    states = np.stack([ephemera.state_at_age("paper", np.full(4, float(a))) for a in ages]) / ceilings
+    learned = along[-1][1](states)
+    assert (np.diff(learned, axis=0) > 0).all(), learned
+    exact = np.stack([ephemera.index("paper", s * ceilings) for s in states]) / ceilings
+    assert np.abs(learned - exact).mean() < 0.25, (learned, exact)
