@@ -15,9 +15,13 @@ func TestHorizon(t *testing.T) {
 				if math.IsInf(y, 1) {
 					continue // nothing is left out
 				}
+				if l.ends == 0 && l.value(y, k) == 0 {
+					t.Errorf("f is 0 at y = %v; set ends to the y from which on it is 0", y)
+				}
 				for _, later := range []float64{1, 1.5, 10} {
 					if f := l.value(later*y, k); !(f >= 0 && f <= negligible*(1+1e-9)) {
-						t.Errorf("shape %v: at %v horizons f is %v; want at most %v", k, later, f, negligible)
+						t.Errorf("shape %v: horizon is %v, and at y = %v f is %v; want at most %v",
+							k, y, later*y, f, negligible)
 					}
 				}
 			}

@@ -101,7 +101,7 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 	case !fits && e.FirstLevel() == env.LevelObserved:
 		return "it needs to see the true state, with knowledge observed"
 	case !fits:
-		return "it needs to see the items that crawls bring back, with knowledge online"
+		return "it needs to see what crawls bring back, with knowledge online"
 	case e.Pages && !s.Bits:
 		return "it is for pages, in world pages"
 	case e.FirstLevel() == env.LevelOnline && !e.ofPages(level) && s.Bits:

@@ -24,7 +24,7 @@ func TestRunningListsPolicies(t *testing.T) {
 	for _, e := range Catalogue() {
 		n := strings.TrimSuffix(e.Name, "-relative")
 		if !strings.Contains(table, "`"+n+"`") {
-			t.Errorf("RUNNING.md does not list %s", n)
+			t.Errorf("RUNNING.md has no line of `%s` under Policies", n)
 		}
 		where, text := "RUNNING.md", table
 		if e.Learns {
