@@ -168,6 +168,11 @@ func (c *Crawler) load() error {
 			c.latest = b.Asked
 		}
 	}
+	// Of a request that was under way at a kill, only the schedule knows when it was made. At an
+	// earlier time it would find its clock set back, and leave that feed alone for too short.
+	if now := c.store.Now(); now > c.latest.UnixMilli() && now > 0 {
+		c.latest = time.UnixMilli(now)
+	}
 	if c.latest.IsZero() {
 		c.latest = c.opt.Now().Round(0)
 	}

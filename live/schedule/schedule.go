@@ -734,6 +734,9 @@ func (s *Schedule) RestoreHold(t Taken, until int64) {
 	s.urls++
 }
 
+// Now returns the time of the schedule, which is that of the last decision.
+func (s *Schedule) Now() int64 { return s.now }
+
 // Newest returns when the last URL became known.
 func (s *Schedule) Newest() int64 { return s.newest }
 

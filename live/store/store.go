@@ -712,6 +712,14 @@ func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int, err error) {
 	return gone, nil
 }
 
+// Now returns the time of the schedule in ms, 0 before the first. After a start it is when a
+// queue was served last, however long that was before the kill.
+func (s *Store) Now() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sched.Now()
+}
+
 // Held reports whether a URL was handed out and not put back.
 func (s *Store) Held(id schedule.ID, now int64) bool {
 	s.mu.Lock()
