@@ -154,6 +154,11 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 		}
 	}
 	l.putToSleep(o, cost, longest)
+	if l.fixed != nil && l.pages != nil { // no Update follows
+		for _, i := range dst[had:] {
+			l.pages.ForgetPings(i)
+		}
+	}
 	return dst
 }
 
@@ -343,6 +348,9 @@ func (l *Learner) Frozen() *Policy {
 	f.terms.Costs = slices.Clone(l.terms.Costs)
 	if l.pages != nil {
 		f.pages = l.pages.Clone()
+		for i := range f.terms.Costs {
+			f.pages.ForgetPings(i)
+		}
 	} else {
 		f.est = l.est.Clone()
 	}
