@@ -203,7 +203,8 @@ func TestBadInput(t *testing.T) {
 	refuse("-seeds 0", cli.Usage, "seeds", "0")
 	refuse("-workers 0", cli.Usage, "workers", "0")
 	refuse("-policies magic", cli.Usage, "magic", "whittle", "learned")
-	refuse("-policies nutch -knowledge model", cli.Usage, "nutch", "model", "items", "knowledge online")
+	refuse("-policies nutch -knowledge model", cli.Usage,
+		"nutch", "model", "what crawls bring back", "knowledge online")
 	refuse("-policies stochastic -knowledge model", cli.Usage,
 		"stochastic", "paper", "true state", "knowledge observed")
 	refuse("-policies optimum -instance lognormal:20", cli.Usage, "optimum", "at most 4 sources, not 20")
