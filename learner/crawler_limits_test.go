@@ -223,3 +223,41 @@ func TestShiftOfHours(t *testing.T) {
 		t.Errorf("crawled at %v; one that is loaded crawls at %v", got, want)
 	}
 }
+
+// TestCarry: of a budget that is no whole number of crawls an epoch all is spent, if what is left
+// is carried on.
+func TestCarry(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		carry  bool
+		crawls int
+	}{{"left unspent", false, 80}, {"carried on", true, 100}} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := NewCrawler(began, CrawlerOptions{Budget: 2.5, Epoch: time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.carry {
+				c.Carry()
+			}
+			for i := range 20 {
+				if err := c.Add(fmt.Sprint(i), Source{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			crawls, now := 0, began
+			for range 40 {
+				now = now.Add(time.Hour)
+				for _, name := range c.Select(now, 20) {
+					crawls++
+					if err := c.Update(Crawl{Source: name, At: now}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if math.Abs(float64(crawls-tt.crawls)) > 1 {
+				t.Errorf("%d crawls in 40 epochs; want %d", crawls, tt.crawls)
+			}
+		})
+	}
+}
