@@ -73,11 +73,12 @@ func (r *record) Advice() string {
 	return "nothing for now: it is asked for again, less and less often"
 }
 
-// heldRow is a feed that somebody holds up.
+// heldRow is a feed that somebody holds up, with others of its host that wait for the same.
 type heldRow struct {
 	*record
-	Who   string // empty if nobody does any more
-	Until time.Time
+	Who    string // empty if nobody does any more
+	Until  time.Time
+	Others []*record
 }
 
 // held says who has a feed not be asked for, and until when. What would hold it up no longer than
@@ -87,7 +88,36 @@ func (c *Crawler) held(r *record) heldRow {
 	if r.Gone || why != published && why != asked || !at.After(r.Tried.Add(c.opt.Shortest)) || !at.After(c.latest) {
 		return heldRow{record: r}
 	}
-	return heldRow{r, why, at}
+	return heldRow{record: r, Who: why, Until: at}
+}
+
+// heldRows returns those of feeds that a publisher or a server holds up, or wants to for longer
+// than is obeyed. A server that asks to wait holds up all feeds of its host: they are one row.
+func (c *Crawler) heldRows(feeds []*record) (rows []heldRow) {
+	servers := map[string]int{} // the rows, by host
+	for _, r := range feeds {
+		row := c.held(r)
+		if r.Capped == "" && row.Who == "" {
+			continue
+		}
+		if r.Capped == "" && row.Who == asked && row.Until.Equal(c.blocked[r.ID.Key].Until) {
+			if k, ok := servers[r.ID.Key]; ok {
+				rows[k].Others = append(rows[k].Others, r)
+				continue
+			}
+			servers[r.ID.Key] = len(rows)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// HeldFeeds returns how many feeds the rows of Held are about.
+func (v *view) HeldFeeds() (n int) {
+	for _, row := range v.Held {
+		n += 1 + len(row.Others)
+	}
+	return n
 }
 
 // used is what some requests were for.

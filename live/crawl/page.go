@@ -55,10 +55,10 @@ type view struct {
 	Stats     *stats
 	Feeds     []*record // of the list, by name
 	Failing   []*record // of these
-	Held      []heldRow // of the feeds, those that a publisher holds up, or wants to for longer than is obeyed
-	One       *record   // which alone is shown
-	Page      int       // of feeds, from 1
-	ByName    bool      // in place of by the next look
+	Held      []heldRow
+	One       *record // which alone is shown
+	Page      int     // of feeds, from 1
+	ByName    bool    // in place of by the next look
 	Compared  *comparison
 	Where     *time.Location // whose times are shown
 	ZoneError string
@@ -227,11 +227,7 @@ func (c *Crawler) view(name string) *view {
 	}
 	v.One, v.Feeds = c.named(name), c.onList()
 	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })
-	for _, r := range v.Feeds {
-		if row := c.held(r); r.Capped != "" || row.Who != "" {
-			v.Held = append(v.Held, row)
-		}
-	}
+	v.Held = c.heldRows(v.Feeds)
 	return v
 }
 

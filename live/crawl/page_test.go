@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -114,6 +115,36 @@ func TestHealth(t *testing.T) {
 	}
 	if page := s.get("/?feed=" + address(28)).Body.String(); !strings.Contains(page, ": its publisher asks to wait.") {
 		t.Error("a feed's page does not say why its next look is then")
+	}
+}
+
+// TestHeldHost: where a server asks to wait, the feeds of its host are one row with a name each.
+func TestHeldHost(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host == "busy.test" {
+			w.Header().Set("Retry-After", "100000")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Cache-Control", "max-age=40000")
+		io.WriteString(w, `<rss version="2.0"><channel><title>Waits</title></channel></rss>`)
+	}))
+	defer server.Close()
+	urls := []string{"http://calm.test/1", "http://calm.test/2"}
+	for k := range 4 {
+		urls = append(urls, fmt.Sprintf("http://busy.test/%d", k))
+	}
+	s := simulate(t, server, urls...).pass(3 * time.Hour)
+	page := s.get("/").Body.String()
+	_, table, _ := strings.Cut(page, `<table id="held"`)
+	table, _, _ = strings.Cut(table, "</table>")
+	if rows := strings.Count(table, "<tr>") - 1; rows != 3 || strings.Count(table, `<a href="/?feed=`) != 6 {
+		t.Errorf("%d rows, want 3 with 6 feeds:\n%s", rows, table)
+	}
+	for _, want := range []string{"held back by those who publish them: 6<", "and 3 more of busy.test"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
 	}
 }
 
