@@ -93,12 +93,17 @@ var laws = [...]law{
 		bend:    1,
 	},
 	{
-		name:     LawDelay,
-		value:    func(y, k float64) float64 { return -math.Pow(y, k) },
-		integral: func(y, k float64) float64 { return -math.Pow(y, k+1) / (k + 1) },
-		horizon:  func(float64) float64 { return math.Inf(1) },
-		shape:    shape{usual: 1, above: 0},
-		initial:  true,
+		name:  LawDelay,
+		value: func(y, k float64) float64 { return -math.Pow(y, k) },
+		integral: func(y, k float64) float64 {
+			if k == 1 {
+				return -y * y / 2
+			}
+			return -math.Pow(y, k+1) / (k + 1)
+		},
+		horizon: func(float64) float64 { return math.Inf(1) },
+		shape:   shape{usual: 1, above: 0},
+		initial: true,
 	},
 	{
 		name: LawDeadline,

@@ -22,6 +22,7 @@ const (
 	thursday    = 4                   // day of a week that begins on Sunday: 1 January 1970
 	longestHour = 4 * 3600            // seconds: longer epochs hold no single hour
 	lookAround  = 7 * 24              // epochs over which shares are looked at: a week of hours
+	stride      = 256                 // epochs that are counted together
 
 	negligibleShare = 1e-3 // of the weight of the first epoch, below which others are not looked at
 )
@@ -134,24 +135,10 @@ func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen, epoch int
 	}
 	c.Spread.Square *= keep
 	c.Spread.Mean *= keep
-	var items, epochs profile
-	near := e.lookAt(epoch)
-	count := func(to *profile, t int) {
-		if k := t - epoch + lookAround; k >= 0 && k < len(near.bins) {
-			for _, bin := range near.bins[k] {
-				to[bin]++
-			}
-			return
-		}
-		for _, bin := range e.clock.at(t) {
-			to[bin]++
-		}
-	}
-	for k := range seen {
-		count(&epochs, epoch-k)
-	}
+	epochs := e.epochsBack(epoch, seen)
+	var items profile
 	for _, it := range crawl.Items {
-		count(&items, epoch-int(it.Age))
+		e.count(&items, epoch-int(it.Age))
 	}
 	c.spread(&items, &epochs)
 	for k := range c.Items {
@@ -160,6 +147,37 @@ func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen, epoch int
 	}
 	e.weigh(c)
 	c.shape(&e.Profile, e.Vary)
+}
+
+// count adds epoch t to its bins. Those near the epoch that lookAt was last given are at hand.
+func (e *Estimates) count(to *profile, t int) {
+	if k := t - e.around.epoch + lookAround; k >= 0 && k < len(e.around.bins) {
+		for _, bin := range e.around.bins[k] {
+			to[bin]++
+		}
+		return
+	}
+	for _, bin := range e.clock.at(t) {
+		to[bin]++
+	}
+}
+
+// epochsBack returns how many of the n epochs up to epoch t lie in each bin. First crawls see
+// far back, and what many of them have in common is counted once.
+func (e *Estimates) epochsBack(t, n int) profile {
+	a := e.lookAt(t)
+	for k := len(a.back) - 1; k < n/stride; k++ {
+		further := a.back[k]
+		for j := range stride {
+			e.count(&further, t-k*stride-j)
+		}
+		a.back = append(a.back, further)
+	}
+	epochs := a.back[n/stride]
+	for k := n - n%stride; k < n; k++ {
+		e.count(&epochs, t-k)
+	}
+	return epochs
 }
 
 // weigh brings φ of a source up to date.
@@ -272,6 +290,7 @@ type around struct {
 	epoch int
 	bins  [2*lookAround + 1][len(cycles)]int32
 	hours [2][]hourRun // of the epochs up to that one, backwards, and of those that follow it
+	back  []profile    // how many of the last 0, stride, 2·stride, … epochs up to that one lie in each bin
 }
 
 // hourRun are epochs in a row that lie in one hour of one day. Of two in a row that
@@ -288,7 +307,7 @@ func (e *Estimates) lookAt(t int) *around {
 	if a.epoch == t {
 		return a
 	}
-	a.epoch = t
+	a.epoch, a.back = t, append(a.back[:0], profile{})
 	for k := range a.bins {
 		for j, bin := range e.clock.at(t + k - lookAround) {
 			a.bins[k][j] = int32(bin)
@@ -407,14 +426,11 @@ func (e *Estimates) ofHour(own *profile, from, take float64) (sum float64) {
 	if e.clock.length >= 3600 || take == 3600 {
 		return take
 	}
-	for take > 0 {
-		part := min(int(from/long), parts-1)
-		n := min(float64(part+1)*long-from, take)
-		if n <= 0 {
-			break
-		}
+	for part := min(int(from/long), parts-1); part < parts && take > 0; part++ {
+		end := float64(part+1) * long
+		n := min(end-from, take)
 		sum += n * float64(own[hours+days+part])
-		from, take = from+n, take-n
+		from, take = end, take-n
 	}
 	return sum
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"ephemera/env"
 )
 
 // TestInWeek holds the part of a week to that of math.Mod, also next to its ends.
@@ -23,6 +25,67 @@ func TestInWeek(t *testing.T) {
 		want := math.Mod(math.Mod(at, week)+week, week)
 		if got := inWeek(at); got < 0 || got >= week || math.Abs(math.Remainder(got-want, week)) > 1e-6 {
 			t.Fatalf("%v: %v, want %v", at, got, want)
+		}
+	}
+}
+
+// Epochs that are counted in strides are the same as those counted one by one, however long
+// an epoch is, and whichever crawl of an epoch comes first.
+func TestEpochsBack(t *testing.T) {
+	for _, length := range []float64{60, 977, 3600, 3601} {
+		e := New(env.Terms{Start: 1_700_001_234, Length: length}, 0, true)
+		for _, epoch := range []int{5, 5000} {
+			for _, n := range []int{stride + 1, 0, 1, stride - 1, 7*stride + 3, stride, 40 * stride} {
+				var want profile
+				for k := range n {
+					for _, bin := range e.clock.at(epoch - k) {
+						want[bin]++
+					}
+				}
+				if got := e.epochsBack(epoch, n); got != want {
+					t.Errorf("%d epochs of %v s up to epoch %d: bins %v, want %v", n, length, epoch, got, want)
+				}
+			}
+		}
+	}
+}
+
+// What a source publishes between two times is what its profile has in each second.
+func TestBetween(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, length := range []float64{60, 977, 1200, 3600} {
+		e := New(env.Terms{Start: 1_700_001_234, Length: length, Costs: []float64{1}}, 0, true)
+		own := &e.Sources[0].Calendar.Own
+		for k := range own {
+			own[k] = float32(rng.ExpFloat64())
+		}
+		var sum float32 // the parts of an hour have the mean 1
+		for _, share := range own[hours+days:] {
+			sum += share / parts
+		}
+		for k := range parts {
+			own[hours+days+k] /= sum
+		}
+		e.Vary[0] = 1
+		for range 20 {
+			epoch, n := rng.IntN(2000), float64(1+rng.IntN(int(20*3600/length)))
+			if rng.IntN(2) == 0 {
+				n = -n
+			}
+			from := e.clock.start + float64(epoch)*length
+			var sum float64
+			for second := range int(math.Abs(n) * length) {
+				at := int(from + math.Min(0, n*length) + float64(second))
+				share := own[at/3600%hours] * own[hours+(at/86400+thursday)%days]
+				if length < 3600 {
+					share *= own[hours+days+at%3600*parts/3600]
+				}
+				sum += float64(share)
+			}
+			want := sum / (math.Abs(n) * length)
+			if got := e.Between(0, epoch, n); math.Abs(got-want) > 1e-6*want {
+				t.Errorf("%v epochs of %v s from epoch %d: %v, want %v", n, length, epoch, got, want)
+			}
 		}
 	}
 }

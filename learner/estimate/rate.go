@@ -87,8 +87,12 @@ func (e *Estimates) stepRate(s *source) (mode, variance float64, shown bool) {
 	for range 8 {
 		mean := visible * r.Epochs * math.Exp(r.Log)
 		info := mean + 1/e.RateLaw.Var
+		before := r.Log
 		r.Log += max(-1, min(1, (r.Items-mean-(r.Log-e.RateLaw.Mean)/e.RateLaw.Var)/info))
 		r.Var = 1 / info
+		if r.Log == before {
+			break
+		}
 	}
 	return r.Log, r.Var, r.Epochs > 0
 }

@@ -80,7 +80,9 @@ type Learner struct {
 	schedule
 	key     []float64    // of those that are awake
 	thought []env.Source // what they are thought to be, likewise
+	known   []bool       // whether a crawl of them was taken in
 	order   []int        // some of their places
+	waits   []float64    // for how long they may sleep
 	// Of one that learns no more: what sources are thought to be, as far as they were looked
 	// at; nil otherwise.
 	fixed []env.Source
@@ -131,13 +133,13 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 	}
 	l.takePings(o)
 	cost := l.rouse(o)
-	l.key, l.thought = l.key[:0], l.thought[:0]
+	l.key, l.thought, l.known = l.key[:0], l.thought[:0], l.known[:0]
 	for _, i := range l.Awake {
 		key, s := math.Inf(-1), l.optimistic(int(i))
 		if l.terms.Affordable(int(i)) {
 			key = l.foretell(int(i), s, o) / l.terms.Costs[i]
 		}
-		l.key, l.thought = append(l.key, key), append(l.thought, s)
+		l.key, l.thought, l.known = append(l.key, key), append(l.thought, s), append(l.known, l.crawled(int(i)))
 	}
 	l.Epoch = o.Epoch
 	longest := cmp.Or(l.set.Longest, l.explore(o.Epoch))
@@ -355,7 +357,7 @@ func (l *Learner) Frozen() *Policy {
 		f.est = l.est.Clone()
 	}
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
-	f.Wake, f.key, f.thought, f.order = nil, nil, nil, nil
+	f.Wake, f.key, f.thought, f.known, f.order, f.waits = nil, nil, nil, nil, nil, nil
 	f.fixed = make([]env.Source, len(f.terms.Costs))
 	return &Policy{&f}
 }

@@ -130,7 +130,7 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 
 // putToSleep puts to sleep who is not allowed yet and, of the others, which cost so much,
 // those with the least index that are far from their threshold, for half of the way:
-// what is thought of them and of the price may change.
+// what is thought of them and of the price may change. Enough of them stay awake.
 func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 	s := &l.schedule
 	sleep := func(i int, wait float64) {
@@ -141,45 +141,61 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 	}
 	margin := float64(l.margin())
 	most := sleepRounds*l.round + margin
-	l.order = l.order[:0]
+	l.order, l.waits = l.order[:0], slices.Grow(l.waits[:0], len(s.Awake))[:len(s.Awake)]
+	var dearest, far float64 // cost of one that may sleep, and of all that do unless too few stay awake
 	for k, id := range s.Awake {
 		switch i := int(id); {
 		case !o.Allowed(i):
 			sleep(i, float64(o.Limits.NotBefore[i]-o.Epoch))
 		case !l.terms.Affordable(i):
 			sleep(i, most)
-		case l.key[k] < l.Low && l.crawled(i):
+		case l.key[k] < l.Low && l.known[k]:
 			l.order = append(l.order, k)
+			l.waits[k] = l.wait(k, o, longest, margin, most)
+			c := l.terms.Costs[i]
+			if dearest = max(dearest, c); l.waits[k] > margin {
+				far += c
+			}
 		}
 	}
-	slices.SortFunc(l.order, func(j, k int) int { return cmp.Compare(l.key[j], l.key[k]) })
+	if cost-far-dearest < enough*l.terms.Budget {
+		slices.SortFunc(l.order, func(j, k int) int { return cmp.Compare(l.key[j], l.key[k]) })
+	}
 	for _, k := range l.order {
 		i := int(s.Awake[k])
 		if cost -= l.terms.Costs[i]; cost < enough*l.terms.Budget {
 			break
 		}
-		age := o.Age(i)
-		wait := min(longest-float64(age), most)
-		age += int(l.ahead(i))
-		if wait > margin {
-			// Its threshold is looked for where it lets the source sleep at all.
-			c := index.NewCurve(l.thought[k])
-			near, far := age+int(2*margin), age+2*int(math.Ceil(wait))
-			wait = min(wait, float64(c.Age(l.Low*c.Cost, near, far)-age)/2)
-			if l.thought[k].Law == env.LawDelay { // far from where items are lost
-				if n := l.est.Shows(i); n > 0 {
-					wait = min(wait, n/4/l.thought[k].Rate-float64(age))
-				}
-			}
-		}
-		if wait > margin {
-			sleep(i, wait)
+		if l.waits[k] > margin {
+			sleep(i, l.waits[k])
 		} else {
 			cost += l.terms.Costs[i]
 		}
 	}
 	s.present()
 	s.Next = s.ring.Next()
+}
+
+// wait returns for how many epochs the k-th of those that are awake may sleep; where that is
+// within the margin, it stays awake, and the number says no more.
+func (l *Learner) wait(k int, o *env.Online, longest, margin, most float64) float64 {
+	i, s := int(l.Awake[k]), &l.thought[k]
+	age := o.Age(i)
+	wait := min(longest-float64(age), most)
+	if wait <= margin {
+		return wait
+	}
+	age += int(l.ahead(i))
+	// Its threshold is looked for where it lets the source sleep at all.
+	c := index.NewCurve(*s)
+	near, far := age+int(2*margin), age+2*int(math.Ceil(wait))
+	wait = min(wait, float64(c.Age(l.Low*c.Cost, near, far)-age)/2)
+	if wait > margin && s.Law == env.LawDelay { // far from where items are lost
+		if n := l.est.Shows(i); n > 0 {
+			wait = min(wait, n/4/s.Rate-float64(age))
+		}
+	}
+	return wait
 }
 
 // margin returns how many epochs before its threshold a source does not sleep.
