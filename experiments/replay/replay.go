@@ -250,7 +250,7 @@ func pace(n int, rate, hours float64) (length float64, budget int) {
 }
 
 // patience is how often all that is done with a log may look at a source, unless it is
-// said from when on the log is played. A look takes 1.5 µs, so that this is a minute on
+// said from when on the log is played. A look takes 1 µs, so that this is 40 seconds on
 // two cores.
 const patience = 8e7
 
