@@ -50,17 +50,17 @@ func byName(a, b *record) int {
 // advice are what people can do of a failure, by words of its reason.
 var advice = []struct{ says, do string }{
 	{"-allow-private", "add -allow-private if it is yours"},
-	{"robots.txt", "its publisher does not want it to be asked for: take it off the list, or ask the publisher"},
-	{"401", "put a name and a password that are right into its address"},
-	{"403", "its publisher refuses this crawler: write to the publisher, or take it off the list"},
-	{"404", "it is not there any more: look for its new address on its site"},
-	{"gone", "it is gone for good: take it off the list"},
-	{"410", "it is gone for good: take it off the list"},
+	{"not allow it", "its publisher does not want it to be asked for: take it off the list, or ask the publisher"},
+	{"answers 401", "put a name and a password that are right into its address"},
+	{"answers 403", "its publisher refuses this crawler: write to the publisher, or take it off the list"},
+	{"answers 404", "it is not there any more: look for its new address on its site"},
+	{"says that it is gone", "it is gone for good: take it off the list"},
 	{"neither RSS", "its address shows no feed: look for one on its site"},
 	{"malformed", "its publisher has to mend it; what can be read is read when it is"},
 	{"no such host", "its site has no address any more: take it off the list if that lasts"},
 	{"certificate", "its certificate does not hold: wait for its publisher"},
-	{"redirect", "its address leads in a circle: look for its new one on its site"},
+	{"in a circle", "its address leads in a circle: look for its new one on its site"},
+	{"more than", "its address leads in a circle: look for its new one on its site"},
 }
 
 // Advice returns what can be done of the last failure.

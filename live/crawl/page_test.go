@@ -118,6 +118,29 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestAdvice: what is advised fits the whole reason of a failure, not a word of it.
+func TestAdvice(t *testing.T) {
+	wait := (&record{}).Advice()
+	for _, tt := range []struct {
+		reason, want string
+	}{
+		{"its robots.txt does not allow it", "its publisher does not want it to be asked for"},
+		{"robots.txt: connection refused", wait},
+		{"its robots.txt cannot be read: 503 Service Unavailable", wait},
+		{"robots.txt: no such host", "its site has no address any more"},
+		{"its server says that it is gone", "it is gone for good"},
+		{"for now it redirects to an address that is gone", wait},
+		{"more than 5 redirects", "its address leads in a circle"},
+		{"it redirects in a circle", "its address leads in a circle"},
+		{"its server answers 404 Not Found", "it is not there any more"},
+		{"its server answers 500 Internal Server Error", wait},
+	} {
+		if got := (&record{Error: tt.reason}).Advice(); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%q: the advice is %q, want %q", tt.reason, got, tt.want)
+		}
+	}
+}
+
 // TestHeldHost: where a server asks to wait, the feeds of its host are one row with a name each.
 func TestHeldHost(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
