@@ -66,9 +66,10 @@ type site struct {
 	feed     string // its address on the list; empty for hosts and robots.txt
 	requests int
 	rules
-	before rules // the last request
-	unsure bool  // a crash may have lost the last answer
-	behind *site // the host that it redirects to, if it does
+	before  rules     // the last request
+	unsure  bool      // a crash may have lost the last answer
+	behind  *site     // the host that it redirects to, if it does
+	delayed time.Time // allowed, where the clock was set back and nobody could tell
 }
 
 // rules are what the answers of a site ask for.
@@ -207,11 +208,12 @@ func (r *referee) visit(key string, now time.Time, tag string, shortest time.Dur
 	return s
 }
 
-// delay has all sites be asked for later than they had to be.
+// delay has all sites be asked for later than they had to be, and also than hosts wanted.
 func (r *referee) delay(by time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.sites {
+		s.delayed = s.allowed.Add(by)
 		if !s.must.IsZero() {
 			s.must = s.must.Add(by)
 		}
@@ -224,7 +226,7 @@ func (r *referee) delay(by time.Duration) {
 func (r *referee) silent(key string, s *site, now time.Time) {
 	must := s.must
 	if s.behind != nil {
-		must = later(must, s.behind.allowed)
+		must = later(later(must, s.behind.allowed), s.behind.delayed)
 	}
 	late := now.Sub(must)
 	r.breach(!s.must.IsZero() && late > time.Hour, "silence",
