@@ -194,7 +194,7 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 		src.shift(step)
 	}
 	if anew > 0 {
-		l.log.Warn("what was learned of URLs is not of this version; they begin anew with their last items",
+		l.log.Warn("what was learned of URLs is of another version or frontier; they begin anew with their last items",
 			"crawl", crawl, "urls", anew)
 	}
 	if err == nil {

@@ -29,7 +29,8 @@ const (
 	metaDone  = "ephemera.done"  // the URL is not to be fetched again
 	metaPing  = "ephemera.ping"  // when something else says that the URL has changed; now without a value
 	metaWhy   = "ephemera.why"   // the answer of GetURLStatus says what the learner thinks
-	metaState = "ephemera.state" // what is kept of the URL in its record; nobody is given it
+	metaState = "ephemera.state" // what is kept of the URL in its record; dumps alone have it
+	metaQueue = "ephemera.queue" // in a dump, of the first URL of a queue: what the queue is held to
 	metaOurs  = "ephemera."      // begins all of them
 
 	// metaSignature is what changes with a page, unless an option names another.
@@ -533,6 +534,29 @@ func (l *Learned) Save() {
 	for crawl, c := range l.crawls {
 		l.save(crawl, c)
 	}
+}
+
+// recall has the learner of a crawl take up what the records of its URLs have, as a start does.
+func (l *Learned) recall(crawl string, now time.Time) error {
+	c := l.crawls[crawl]
+	if c == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.follow(now)
+	anew := &learnedCrawl{opt: c.opt, share: c.share, byReport: c.byReport, sources: map[string]*source{}, saved: now}
+	if c.crawler.Len() > 0 {
+		l.save(crawl, c)
+	} else if err := l.store.SetValue(stateName(crawl), nil); err != nil { // it has seen nothing yet
+		return err
+	}
+	if err := l.open(crawl, anew, now); err != nil {
+		return err
+	}
+	anew.sum, anew.began, anew.client, anew.learner = c.sum, c.began, c.client, c.learner
+	*c = *anew
+	return nil
 }
 
 // explain adds to the metadata of a URL what the learner thinks of it.

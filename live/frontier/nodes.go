@@ -51,6 +51,9 @@ func isHandedOn(ctx context.Context) bool {
 }
 
 func toHandOn(ctx context.Context) context.Context {
+	if isMove(ctx) {
+		ctx = toMove(ctx)
+	}
 	return headers.AppendToOutgoingContext(ctx, handedOn, "1")
 }
 

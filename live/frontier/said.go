@@ -39,7 +39,7 @@ func (o *LearnOptions) read(info *pb.URLInfo) said {
 		}
 	}
 	_, s.done = s.ours[metaDone]
-	for _, key := range []string{metaDone, metaState, metaWhy, metaPriority} {
+	for _, key := range []string{metaDone, metaState, metaQueue, metaWhy, metaPriority} {
 		delete(s.ours, key)
 	}
 	first := func(key string) string { return strings.Join(info.GetMetadata()[key].GetValues(), "\n") }

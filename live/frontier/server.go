@@ -149,6 +149,7 @@ func identify(info *pb.URLInfo) (schedule.ID, bool) {
 // of a learned URL. That of completed URLs is not kept.
 func metadata(info *pb.URLInfo, due int64, learned []byte) []byte {
 	delete(info.GetMetadata(), metaState)
+	delete(info.GetMetadata(), metaQueue)
 	if learned != nil {
 		if info.Metadata == nil {
 			info.Metadata = map[string]*pb.StringList{}
@@ -166,19 +167,29 @@ func metadata(info *pb.URLInfo, due int64, learned []byte) []byte {
 }
 
 func infoOf(r *store.Record) (*pb.URLInfo, error) {
+	info, err := wholeInfo(r)
+	delete(info.Metadata, metaState)
+	return info, err
+}
+
+// wholeInfo is infoOf with what is known of a learned URL.
+func wholeInfo(r *store.Record) (*pb.URLInfo, error) {
 	info := &pb.URLInfo{}
 	err := proto.Unmarshal(r.Data, info)
-	delete(info.Metadata, metaState)
 	info.Url, info.Key, info.CrawlID = r.URL, r.Key, r.Crawl
 	return info, err
 }
 
 func itemOf(r *store.Record) (*pb.URLItem, error) {
 	info, err := infoOf(r)
+	return knownItem(r, info), err
+}
+
+func knownItem(r *store.Record, info *pb.URLInfo) *pb.URLItem {
 	return &pb.URLItem{
 		Item:         &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: uint64(r.Due / 1000)}},
 		CreationDate: uint64(r.Created / 1000),
-	}, err
+	}
 }
 
 // answer is what is sent once the commit is on disk, and once other nodes have answered.
@@ -258,6 +269,8 @@ func (s *Server) ownerOf(ctx context.Context, info *pb.URLInfo) (address string,
 
 func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage]) error {
 	links := newLinks(stream.Context(), &s.nodes, pb.URLFrontierClient.PutURLs)
+	moved := moved{s: s, on: isMove(stream.Context())}
+	defer moved.end()
 	return converse(s, stream, itemsAhead, func(item *pb.URLItem) answer[*pb.AckMessage] {
 		ack := &pb.AckMessage{ID: item.GetID()}
 		info := item.GetDiscovered().GetInfo()
@@ -276,6 +289,8 @@ func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessa
 					ack.Status = got.Status
 				}
 			}
+		} else if known != nil && moved.on {
+			ack.Status, a.commit = moved.put(item)
 		} else if known != nil {
 			ack.Status, a.commit = s.known(known)
 		} else {
@@ -588,7 +603,7 @@ func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer
 		return s.otherURLs(address, p, stream.Context(), stream.Send)
 	}
 	if len(s.opt.Peers) == 0 || p.GetLocal() || p.GetKey() != "" || isHandedOn(stream.Context()) {
-		return s.ownURLs(p, stream.Send)
+		return s.ownURLs(p, isMove(stream.Context()), stream.Send)
 	}
 	skip, left := p.GetStart(), cmp.Or(p.GetSize(), defaultSize)
 	part := proto.CloneOf(p)
@@ -604,7 +619,7 @@ func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer
 		}
 		var err error
 		if address == s.opt.Address {
-			err = s.ownURLs(part, send)
+			err = s.ownURLs(part, isMove(stream.Context()), send)
 		} else {
 			err = s.otherURLs(address, part, stream.Context(), send)
 		}
@@ -626,15 +641,20 @@ func (s *Server) otherURLs(
 	return passOn(address, theirs, send)
 }
 
-func (s *Server) ownURLs(p *pb.ListUrlParams, send func(*pb.URLItem) error) error {
+// ownURLs sends the URLs of this node, as they are moved or as they are shown.
+func (s *Server) ownURLs(p *pb.ListUrlParams, move bool, send func(*pb.URLItem) error) error {
 	skip, left := p.GetStart(), cmp.Or(p.GetSize(), defaultSize)
+	form := itemOf
+	if move {
+		form = newDump(s.store).item
+	}
 	var failed error
 	err := s.matching(p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(r *store.Record) bool {
 		if skip > 0 {
 			skip--
 			return true
 		}
-		item, err := itemOf(r)
+		item, err := form(r)
 		if err == nil {
 			err = send(item)
 		}
@@ -682,7 +702,8 @@ func (s *Server) GetURLStatus(ctx context.Context, p *pb.URLStatusRequest) (*pb.
 
 // change changes the limits of a queue if it is there.
 func (s *Server) change(crawl, key string, f func(*schedule.Limits)) (found bool, err error) {
-	found, err = s.store.Change(crawlOf(crawl), key, f)
+	found, commit, err := s.store.Change(crawlOf(crawl), key, f)
+	commit.Wait()
 	return found, s.failure(err)
 }
 

@@ -900,10 +900,21 @@ func (s *Store) Crawls() []string {
 	return slices.Sorted(slices.Values(s.sched.Crawls()))
 }
 
+// Limits returns what a queue is held to, if there is such a queue.
+func (s *Store) Limits(crawl, key string) (l schedule.Limits, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.sched.Lookup(crawl, key)
+	if q == nil {
+		return l, false
+	}
+	return q.Limits, true
+}
+
 // Change changes the limits of a queue, and reports whether there is such a queue.
-func (s *Store) Change(crawl, key string, change func(*schedule.Limits)) (bool, error) {
+func (s *Store) Change(crawl, key string, change func(*schedule.Limits)) (bool, *Commit, error) {
 	if err := s.lockForWrite(); err != nil {
-		return false, err
+		return false, nil, err
 	}
 	q := s.sched.Lookup(crawl, key)
 	if q != nil {
@@ -911,8 +922,7 @@ func (s *Store) Change(crawl, key string, change func(*schedule.Limits)) (bool, 
 		change(&l)
 		s.sched.SetLimits(q, l)
 	}
-	s.end().Wait()
-	return q != nil, nil
+	return q != nil, s.end(), nil
 }
 
 // SetDelay changes the delay of queues without one of their own, ms.

@@ -404,7 +404,9 @@ func walk(t *testing.T, seed uint64) {
 				func(l *schedule.Limits) { l.Delay = delay },
 				func(l *schedule.Limits) { l.Most = most },
 			}[rng.IntN(3)]
-			found, err = s.Change(id.Crawl, id.Key, limit)
+			var c *Commit
+			found, c, err = s.Change(id.Crawl, id.Key, limit)
+			c.Wait()
 			if check(id, found, q != nil); found {
 				limit(&q.Limits)
 			}

@@ -1,0 +1,97 @@
+package frontier
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/schedule"
+)
+
+// TestMoved: what a dump brings from one frontier to another that runs is what is known of learned
+// URLs, from the start and after the next one, and what queues are held to. Nobody else is shown it.
+func TestMoved(t *testing.T) {
+	opt := LearnOptions{PerHour: 2, Longest: Duration(20 * 24 * time.Hour)}
+	s := serve(t, opt)
+	gaps := []float64{.5, 5, 50}
+	for i := range gaps {
+		s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
+		s.put(report(fmt.Sprintf("http://h%d/", i), 0, []time.Time{s.server.opt.Now()}))
+	}
+	s.play(gaps, 200)
+	s.put(discovered("http://free/"), discovered("http://a/1"), discovered("http://a/2"))
+	must(s.SetDelay(ctx, &pb.QueueDelayParams{Key: "a", DelayRequestable: 7}))
+	must(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: "a", Time: 1 << 40}))
+	must(s.SetCrawlLimit(ctx, &pb.CrawlLimitParams{Key: "a", Limit: 9}))
+	s.put(done("http://gone/"))
+	rates := func(s *service) (r [3]float64) {
+		for i := range r {
+			item := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
+			info := item.GetKnown().Info
+			fmt.Sscanf(strings.Join(info.Metadata[metaWhy].GetValues(), "\n"), "items per hour %g", &r[i])
+			delete(info.Metadata, metaWhy)
+			for name := range info.Metadata {
+				if strings.HasPrefix(name, metaOurs) {
+					t.Errorf("GetURLStatus shows %v", info.Metadata)
+				}
+			}
+		}
+		return r
+	}
+
+	var dump bytes.Buffer
+	if n, err := ExportFrom(ctx, &dump, s); n != 7 || err != nil {
+		t.Fatalf("%d URLs are written: %v", n, err)
+	}
+	text := dump.String()
+	to := serve(t, opt)
+	to.clock.Store(s.clock.Load())
+	if n, err := ImportTo(ctx, &dump, to); n != 7 || err != nil {
+		t.Fatalf("%d URLs are read: %v", n, err)
+	}
+	check := func(to *service) {
+		t.Helper()
+		was, is := rates(s), rates(to)
+		for i := range was {
+			if math.Abs(math.Log(is[i]/was[i])) > math.Log(1.6) {
+				t.Errorf("items an hour were %.3g, and are %.3g", was, is)
+			}
+		}
+		for _, key := range []string{"a", "h0", "free"} {
+			crawl := map[string]string{"h0": "L"}[key]
+			l, _ := s.store.Limits(crawlOf(crawl), key)
+			if moved, ok := to.store.Limits(crawlOf(crawl), key); !ok || moved != l {
+				t.Errorf("the limits of %s were %+v, and are %+v", key, l, moved)
+			}
+		}
+		gone := &pb.ListUrlParams{CrawlID: "L", Key: "gone"}
+		to.want(to.list(gone), s.list(gone))
+	}
+	check(to)
+	set := schedule.Limits{Delay: 8000, Blocked: openAfter(1 << 40), Most: 9}
+	if l, _ := to.store.Limits(DefaultCrawl, "a"); l != set {
+		t.Errorf("the limits of a are %+v", l)
+	}
+	to.restart(opt)
+	check(to)
+
+	// The same from a store that no service has, and into one.
+	var again bytes.Buffer
+	if _, err := Export(&again, s.store); err != nil || plain(again.String()) != plain(text) {
+		t.Errorf("a store gives another dump: %v\n%s\n%s", err, again.String(), text)
+	}
+	into := serve(t)
+	if _, err := Import(&again, into.store, s.clock.Load()); err != nil {
+		t.Fatal(err)
+	}
+	into.clock.Store(s.clock.Load())
+	into.restart(opt)
+	check(into)
+}
+
+// plain is a dump without the blanks that its encoder sets by chance.
+func plain(dump string) string { return strings.ReplaceAll(dump, " ", "") }
