@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 	"pgregory.net/rapid"
 )
 
@@ -186,4 +189,24 @@ func TestLegend(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Names along an axis have room next to the data, however long they are, and take none from it.
+func TestLongNames(t *testing.T) {
+	for _, n := range []int{1, 20, 80, 200} {
+		f := Figure{
+			X:      Axis{Label: "X", Lo: 0, Hi: 1},
+			Y:      Axis{Names: []string{"a", strings.Repeat("n", n)}},
+			Series: []Series{{Kind: Points, X: Values{.2, .8}, Y: Values{0, 1}}},
+		}
+		d, err := f.lay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := d.plot.DataCanvas(draw.New(vgimg.New(d.left, d.height)))
+		name := d.plot.Y.Tick.Label.Width(f.Y.Names[1])
+		if left, wide := data.Min.X-name, data.Max.X-data.Min.X; left < 0 || wide < 4*vg.Inch {
+			t.Errorf("a name of %d letters begins %v from the frame, next to %v of data", n, left, wide)
+		}
+	}
 }

@@ -23,6 +23,7 @@ func TestLine(t *testing.T) {
 		{fmt.Errorf("while: %w", Usagef("x")), Usage, "train: while: x"},
 		{fmt.Errorf("learning: %w", context.Canceled), Interrupted, "train: learning: interrupted"},
 		{errors.Join(errors.New("a\nb"), errors.New("c")), Failure, "train: a; b; c"},
+		{errors.New("a\x1b[2J.toml is missing"), Failure, `train: a\x1b[2J.toml is missing`},
 	} {
 		if got := Status(c.err); got != c.status {
 			t.Errorf("%.60v: status %d, want %d", c.err, got, c.status)

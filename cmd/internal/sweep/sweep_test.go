@@ -3,6 +3,7 @@ package sweep
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,17 @@ func TestList(t *testing.T) {
 	out := must(t, "", "-list")
 	if !strings.Contains(out, "paper/kappa/2\n") || !strings.HasSuffix(out, "kappa: 16 cells × 20 seeds = 320 runs\n") {
 		t.Errorf("list\n%s", out)
+	}
+}
+
+// What a name of an instance would do to a terminal is written out.
+func TestListOfOddNames(t *testing.T) {
+	odd := config(t, "evil\x1b[2J.toml", "budget = 1\n[[source]]\nname = \"a\"\nrate = 1\ndecay = 1\ninterest = 1\n"+
+		"[[source]]\nname = \"b\"\nrate = 1\ndecay = 1\ninterest = 2\n")
+	file := config(t, "odd.toml", fmt.Sprintf("instance.name = [\"paper\", %+q]\nlearner.algorithm = \"paper\"\n", odd))
+	out := must(t, "", file, "-list")
+	if strings.Contains(out, "\x1b") || !strings.Contains(out, `evil\x1b[2J.toml`) {
+		t.Errorf("list\n%q", out)
 	}
 }
 
