@@ -7,9 +7,13 @@ import org.apache.stormcrawler.bolt.*;
 import org.apache.stormcrawler.indexing.DummyIndexer;
 import org.apache.stormcrawler.urlfrontier.*;
 import org.apache.stormcrawler.util.ConfUtils;
+import org.apache.stormcrawler.util.URLStreamGrouping;
 import org.yaml.snakeyaml.Yaml;
 
-/** The topology of the archetype's crawler.flux, but for Tika, until standard input ends: Topology CONFIG... */
+/**
+ * The topology of the archetype's crawler.flux, but for Tika, until standard input ends: Topology CONFIG... With several
+ * addresses it has a spout and a status bolt for each, and groups status by host.
+ */
 public class Topology {
     @SuppressWarnings("unchecked")
     public static void main(String[] files) throws Exception {
@@ -20,16 +24,21 @@ public class Topology {
             ConfUtils.loadConf(file, conf);
         }
         TopologyBuilder b = new TopologyBuilder();
-        b.setSpout("spout", new Spout());
+        int nodes = Math.max(1, ConfUtils.loadListFromConf("urlfrontier.address", conf).size());
+        b.setSpout("spout", new Spout(), nodes);
         b.setBolt("partitioner", new URLPartitionerBolt()).shuffleGrouping("spout");
         b.setBolt("fetcher", new FetcherBolt()).fieldsGrouping("partitioner", new Fields("key"));
         b.setBolt("sitemap", new SiteMapParserBolt()).localOrShuffleGrouping("fetcher");
         b.setBolt("feed", new FeedParserBolt()).localOrShuffleGrouping("sitemap");
         b.setBolt("parse", new JSoupParserBolt()).localOrShuffleGrouping("feed");
         b.setBolt("index", new DummyIndexer()).localOrShuffleGrouping("parse");
-        var status = b.setBolt("status", new StatusUpdaterBolt());
+        var status = b.setBolt("status", new StatusUpdaterBolt(), nodes);
         for (String bolt : new String[] {"fetcher", "sitemap", "feed", "parse", "index"}) {
-            status.fieldsGrouping(bolt, "status", new Fields("url"));
+            if (nodes == 1) {
+                status.fieldsGrouping(bolt, "status", new Fields("url"));
+            } else {
+                status.customGrouping(bolt, "status", new URLStreamGrouping("byHost"));
+            }
         }
         try (LocalCluster cluster = new LocalCluster()) {
             cluster.submitTopology("crawler", conf, b.createTopology());
