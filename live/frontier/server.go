@@ -467,22 +467,48 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 		// Those that are ready now, however long it takes to hand them out.
 		s.store.View(now, func(sched *schedule.Schedule) { r.Queues = max(1, sched.Ready(r.Crawl)) })
 	}
-	for r.Queues > 0 {
-		records, queues, err := s.store.Take(r)
-		if err != nil {
-			return s.failure(err)
+	// While some are sent, the next ones are taken: that waits for the disk, and sending for the client.
+	type taken struct {
+		records []store.Record
+		queues  int
+		err     error
+	}
+	take := func(r schedule.Request) (t taken) {
+		t.records, t.queues, t.err = s.store.Take(r)
+		return t
+	}
+	var ahead chan taken // nil while nothing is being taken
+	defer func() {
+		if ahead != nil {
+			<-ahead
 		}
-		if queues == 0 {
+	}()
+	for r.Queues > 0 {
+		var t taken
+		if ahead == nil {
+			t = take(r)
+		} else {
+			t, ahead = <-ahead, nil
+		}
+		if t.err != nil {
+			return s.failure(t.err)
+		}
+		if t.queues == 0 {
 			return nil
 		}
-		r.Queues -= queues
-		for i := range records {
-			info, err := infoOf(&records[i])
+		if r.Queues -= t.queues; r.Queues > 0 && len(t.records) >= together {
+			next := make(chan taken, 1)
+			go func(r schedule.Request) { next <- take(r) }(r)
+			ahead = next
+		}
+		for i := range t.records {
+			record := &t.records[i]
+			info, err := infoOf(record)
 			if err != nil {
 				return s.failure(err)
 			}
 			// A discovered URL may be due before it was known: it has priority.
-			s.metrics.behind.Observe(float64(now-max(records[i].Due, records[i].Created)) / 1000)
+			s.metrics.behind.Observe(float64(now-max(record.Due, record.Created)) / 1000)
 			if err := stream.Send(info); err != nil {
 				return err
 			}

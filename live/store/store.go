@@ -759,17 +759,57 @@ func (s *Store) Take(r schedule.Request) (records []Record, queues int, err erro
 		s.opt.Log.Error("some URLs that are due cannot be read", "error", err)
 		err = nil
 	}
-	var key []byte
-	for i := range records {
-		// A URL that was removed meanwhile has no data.
-		key = appendURL(key[:0], kindURL, records[i].ID)
-		var kept Record
-		if _, err := s.read(key, &kept, bytes.Clone); err != nil {
-			return nil, 0, err
-		}
-		records[i].Data = kept.Data
+	if failed := s.readData(records, len(records) >= dense*queues); failed != nil {
+		return nil, 0, failed
 	}
 	return records, queues, err
+}
+
+// dense is how many records of a queue are read at once by going from one to the next.
+const dense = 16
+
+// readData reads the data of records. A URL that was removed meanwhile has none.
+func (s *Store) readData(records []Record, near bool) (err error) {
+	if !near {
+		var key []byte
+		for i := range records {
+			key = appendURL(key[:0], kindURL, records[i].ID)
+			var kept Record
+			if _, err := s.read(key, &kept, bytes.Clone); err != nil {
+				return err
+			}
+			records[i].Data = kept.Data
+		}
+		return nil
+	}
+	keys, order := make([][]byte, len(records)), make([]int, len(records))
+	for i := range records {
+		keys[i], order[i] = appendURL(nil, kindURL, records[i].ID), i
+	}
+	slices.SortFunc(order, func(i, j int) int { return bytes.Compare(keys[i], keys[j]) })
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{kindURL}, UpperBound: []byte{kindURL + 1}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for _, i := range order {
+		if !it.SeekGE(keys[i]) {
+			return it.Error()
+		}
+		if !bytes.Equal(it.Key(), keys[i]) {
+			continue
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		var kept Record
+		if err := kept.read(value); err != nil {
+			return err
+		}
+		records[i].Data = bytes.Clone(kept.Data)
+	}
+	return nil
 }
 
 // read reads the record of a URL with that key, if there is one, and what keep returns of

@@ -661,3 +661,34 @@ func TestFilter(t *testing.T) {
 		t.Errorf("%v of others are taken for one that was added, want less than .01", share)
 	}
 }
+
+// TestTakeMany holds that many URLs of a queue that are handed out at once come each with its own
+// data, in the order in which they are due, whatever their names, and without that of others.
+func TestTakeMany(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	defer s.Close()
+	const n = 100
+	var want []string
+	for i := range n {
+		id := schedule.ID{Crawl: "c", Key: fmt.Sprint("k", i/50), URL: fmt.Sprintf("u%02d", i*37%n)}
+		var data []byte
+		if i%3 > 0 {
+			data = fmt.Append(nil, "data ", i)
+		}
+		if _, err := s.Put(id, int64(1000+i), 1000, data); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, fmt.Sprint(id, string(data)))
+	}
+	records, queues, err := s.Take(schedule.Request{Now: 5000, Hold: 1000})
+	if err != nil || queues != 2 {
+		t.Fatal(queues, err)
+	}
+	var got []string
+	for _, r := range records {
+		got = append(got, fmt.Sprint(r.ID, string(r.Data)))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
