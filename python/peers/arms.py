@@ -237,14 +237,14 @@ def draw(found: dict[str, Any], file: Path) -> None:
     """Draw the shares along the training, as a picture for a column."""
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(3.4, 2.2), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(3.6, 2.3), layout="constrained")
     for task, points in found["curve"].items():
         epochs, shares = np.array(points).T
         axes.plot(epochs / 1e6, 100 * shares, "o-", color="black", markersize=3, linewidth=1)
         axes.annotate(task, (epochs[-1] / 1e6, 100 * shares[-1]), (0, 6), textcoords="offset points", ha="right")
-    axes.set_xlabel("epochs of each source in training, millions")
+    axes.set_xlabel("million epochs of each source in training")
     axes.set_ylabel("% of exact Whittle")
-    axes.margins(y=0.15)
+    axes.margins(y=0.25)
     figure.savefig(file)
     pyplot.close(figure)
 
