@@ -1,30 +1,35 @@
 """Makes the leaderboard: what the policies of the catalogue earn in the benchmark.
 
-    python benchmark/make.py
+    python benchmark/make.py --trace DIR
 
-plays every policy below in all tasks of its track under the first test seeds, and writes leaderboard.json and the
-table of README.md; with --trace those of recordings. Runs are kept in a directory, so that the same command goes on
-after an interruption, and plays again what was played with another version, policy or number of epochs. Rows of
-methods that are not in the catalogue come from files in rows/, as ``python -m ephemera.benchmark --format json``
-prints them.
+plays every policy below in all tasks of its track under the first test seeds, and in the recordings that DIR has, once,
+and writes leaderboard.json and the tables of README.md. Runs are kept in a directory by the commit of the code that was
+played, so that the same command goes on after an interruption. Rows of methods that are trained before come from files
+in rows/, as ``python -m ephemera.benchmark --format json`` prints them.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import ephemera
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "peers"))  # also in the processes that play
+import tabular  # noqa: E402
+
 SEEDS = 5
 POLICIES: dict[str, list[str]] = {
     "parameters": ["whittle", "lambdacrawl", "greedy-ncis"],
-    "state": ["whittle", "lspe", "myopic"],
+    "state": ["whittle", "lspe", "myopic", "in-turn"],
     "items": ["forecast", "certainty", "miniflux", "commafeed"],
-    "harvest": ["lspe", "salmut", "q-whittle"],
+    "harvest": ["lspe", "salmut", "q-whittle", "wiql", "ucwhittle"],
     "bit": ["nutch", "stormcrawler"],
     "change": [
         "forecast", "lambdacrawl-learned", "explore-then-commit", "whittle-naive", "whittle-cho", "whittle-lln",
@@ -32,12 +37,19 @@ POLICIES: dict[str, list[str]] = {
     ],
     "age": ["round-robin"],
 }  # fmt: skip
-RECORDED = {
-    "items": ["forecast", "certainty"],
-    "harvest": ["lspe", "salmut", "q-whittle"],
-    "bit": ["nutch", "stormcrawler"],
-    "age": ["round-robin"],
-}
+RECORDED = ("items", "harvest", "bit", "age")
+RECORDINGS = [t for t in ephemera.tasks.RECORDINGS if t.endswith("-v2")]
+
+
+def in_turn(view: ephemera.View) -> Any:
+    """Crawl what has waited longest, whatever waits there."""
+    return view.age * 1.0
+
+
+PYTHON = {"in-turn": in_turn, "wiql": tabular.Wiql, "ucwhittle": tabular.UcWhittle}
+GO = ["env", "baselines", "learner", "features", "internal", "python/native"]
+NAIVE = ("round-robin", "in-turn")
+UNTRAINED = ("nutch", "stormcrawler", "miniflux", "commafeed", "myopic", *NAIVE)  # of what is seen nothing is fitted
 SEEN = {
     "parameters": "rates of change of pages, recall and false pings",
     "state": "the parameters of the sources or their simulator, and what waits at each before a crawl",
@@ -49,21 +61,44 @@ SEEN = {
 }
 
 
-def rows(kept: Path, processes: int, recordings: Path | None = None) -> list[dict[str, Any]]:
-    """Return the rows of all policies, best first within a track; with a directory, of those that play recordings."""
+def commit(*paths: str) -> str:
+    """Return the last commit that changed paths of the repository, from its root, marked where they differ from it."""
+    of = ["--", *paths, ":(exclude,top)*_test.go"]
+    git = ["git", "-C", str(HERE.parents[1])]
+    last = subprocess.run([*git, "log", "-1", "--format=%h", "--abbrev=12", *of], check=True, capture_output=True)
+    now = subprocess.run([*git, "status", "--porcelain", *of], check=True, capture_output=True)
+    return last.stdout.decode().strip() + ("-changed" if now.stdout else "")
+
+
+def rows(kept: Path, processes: int, recordings: Path) -> list[dict[str, Any]]:
+    """Return the rows of all policies, played where they are not kept."""
+    for file in (ephemera.tasks.RECORDINGS[t] for t in RECORDINGS):
+        if not (recordings / file).exists():
+            raise FileNotFoundError(f"there is no {recordings / file}")
     made = []
-    how: dict[str, Any] = {"seeds": SEEDS, "processes": processes}
-    if recordings is not None:
-        how |= {"tasks": [t for t in ephemera.tasks.RECORDINGS if t.endswith("-v2")], "trace": recordings, "seeds": 1}
-    for track, names in (POLICIES if recordings is None else RECORDED).items():
+    for track, names in POLICIES.items():
         for name in names:
-            found = ephemera.benchmark(name, track, out=kept / track / name, **how)
-            print(f"{track} {name}: {100 * found.row['mean']['share']:.1f} % of Whittle", flush=True)
-            made.append(found.row | {"settings": {}, "training_epochs": 0, "commit": ""})
-    for file in sorted((HERE / "rows").glob("*.json")) if recordings is None else []:
-        made.append(json.loads(file.read_text("utf-8")))
+            of = commit(*(GO if name not in PYTHON else [*GO, "python/peers/tabular.py"]))
+            policy = PYTHON.get(name, name)
+            how: dict[str, Any] = {"processes": processes, "name": name}
+            room = kept / of / track / name
+            found = ephemera.benchmark(policy, track, out=room, seeds=SEEDS, **how).row
+            once = {}
+            if track in RECORDED:
+                how |= {"tasks": RECORDINGS, "trace": recordings, "seeds": 1}
+                once = {"recordings": ephemera.benchmark(policy, track, out=room / "recordings", **how).row["tasks"]}
+            print(f"{track} {name}: {100 * found['mean']['share']:.1f} % of Whittle", flush=True)
+            made.append(found | once | {"settings": {}, "training_epochs": 0, "commit": of})
+    return made
+
+
+def added(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with those of rows/, best first within a track."""
+    own = [json.loads(file.read_text("utf-8")) for file in sorted((HERE / "rows").glob("*.json"))]
+    new = {(r["track"], r["policy"]) for r in own}
     order = list(ephemera.TRACKS)
-    return sorted(made, key=lambda r: (order.index(r["track"]), -r["mean"]["share"]))
+    whole = [r for r in made if (r["track"], r["policy"]) not in new] + own
+    return sorted(whole, key=lambda r: (order.index(r["track"]), -r["mean"]["share"]))
 
 
 def table(made: list[dict[str, Any]]) -> str:
@@ -83,33 +118,124 @@ def table(made: list[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
+def recorded(made: list[dict[str, Any]]) -> str:
+    """Return the table of the recordings, which are played once."""
+    lines = ["| policy | track | " + " | ".join(RECORDINGS) + " |", "|---|---|" + "--:|" * len(RECORDINGS)]
+    for r in made:
+        if of := r.get("recordings"):
+            lines.append(f"| {r['policy']} | {r['track']} | " + " | ".join(cell(of[t]) for t in RECORDINGS) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def tasks(made: list[dict[str, Any]]) -> str:
+    """Return the table of all tasks: who earns what, which tasks leave room, and whom they tell apart."""
+    earned: dict[str, dict[str, dict[str, tuple[str, dict[str, Any]]]]] = {}  # by task, track and policy
+    for r in made:
+        for t, e in (r["tasks"] | r.get("recordings", {})).items():
+            earned.setdefault(t, {}).setdefault(r["track"], {})[r["policy"]] = e
+    head = [
+        "task",
+        "naive",
+        "best without training",
+        "learners and peers, by track",
+        "full knowledge",
+        "spread",
+        "room",
+    ]
+    lines = ["| " + " | ".join(head) + " |", "|---|--:|--:|---|--:|--:|---|"]
+    small, full = [], []
+    for t in [t for t in ephemera.TASKS if t in earned]:
+        of = earned[t]
+        every = [(e["share"], p, track) for track, ps in of.items() for p, e in ps.items()]
+        naive = max(x for x in every if x[1] in NAIVE)
+        plain = max(x for x in every if x[1] in UNTRAINED)
+        known = max([(1.0, "whittle", ""), *(x for x in every if x[2] == "parameters")])
+        learners = {
+            track: {p: e for p, e in ps.items() if p not in UNTRAINED and not (track == "state" and p == "whittle")}
+            for track, ps in of.items()
+            if track != "parameters"
+        }
+        learners = {track: ps for track, ps in learners.items() if ps}
+        best = {track: max(e["share"] for e in ps.values()) for track, ps in learners.items()}
+        spread = 100 * (max([known[0], *best.values()]) - naive[0])
+        room = {track: 100 * (known[0] - share) for track, share in best.items()}
+        if spread < 10:
+            small.append(t)
+        full += [f"{t} ({track})" for track, left in room.items() if left < 2]
+        cells = [
+            t, f"{100 * naive[0]:.1f}", f"{plain[1]} {100 * plain[0]:.1f}",
+            "; ".join(f"{track}: {ranked(ps)}" for track, ps in learners.items()),
+            f"{known[1]} {100 * known[0]:.1f}", f"{spread:.1f}",
+            ", ".join(f"{track} {left:.1f}" for track, left in room.items()),
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        f"Spread under 10 points: {', '.join(small) or 'none'}. Room under 2 points: {', '.join(full) or 'none'}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def ranked(of: dict[str, dict[str, Any]]) -> str:
+    """Return policies, best first: > between neighbours whose intervals have nothing in common."""
+    order = sorted(of.items(), key=lambda x: -x[1]["share"])
+    text = ""
+    for k, (name, e) in enumerate(order):
+        if k:
+            before = order[k - 1][1]
+            text += ", " if e["hi"] is None or before["lo"] is None or before["lo"] <= e["hi"] else " > "
+        text += f"{name} {100 * e['share']:.1f}"
+    return text
+
+
+TABLES = {
+    "<!-- table -->\n": table,
+    "<!-- table of tasks -->\n": tasks,
+    "<!-- table of recordings -->\n": recorded,
+}
+
+
+def page(text: str, made: list[dict[str, Any]]) -> str:
+    """Return the page with its tables made anew."""
+    for begin, of in TABLES.items():
+        head, rest = text.split(begin)
+        text = head + begin + of(made) + rest[rest.index("<!-- end of table -->") :]
+    return text
+
+
 def cell(e: dict[str, Any]) -> str:
     """Return a share with its interval, in percent."""
     share = f"{100 * e['share']:.1f}"
     return share if e["lo"] is None else f"{share} ({100 * e['lo']:.1f} to {100 * e['hi']:.1f})"
 
 
-def main() -> None:
+def main() -> int:
     """Make the file and the page."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--trace", type=Path, help="directory of the recordings")
     p.add_argument("--kept", type=Path, default=Path("leaderboard-runs"), help="directory that keeps each run")
     p.add_argument("--processes", type=int, default=1, help="runs at a time; default: 1")
-    p.add_argument("--trace", type=Path, help="directory of the recordings; makes recordings.json and its table")
-    p.add_argument("--table", action="store_true", help="only write the page, of what leaderboard.json has")
+    p.add_argument("--out", type=Path, default=HERE / "leaderboard.json", help="default: that of the page")
+    p.add_argument("--table", action="store_true", help="play nothing: add rows/ to the file, and write the page")
     a = p.parse_args()
-    if not a.table:
-        name, seeds = ("leaderboard", SEEDS) if a.trace is None else ("recordings", 1)
-        made = {"format": 1, "seeds": seeds, "rows": rows(a.kept / name, a.processes, a.trace)}
-        (HERE / f"{name}.json").write_text(json.dumps(made, indent=1) + "\n", "utf-8")
-    page = HERE / "README.md"
-    text = page.read_text("utf-8")
-    for name, begin in (("leaderboard", "<!-- table -->\n"), ("recordings", "<!-- table of recordings -->\n")):
-        if (HERE / f"{name}.json").exists():
-            made = json.loads((HERE / f"{name}.json").read_text("utf-8"))["rows"]
-            head, rest = text.split(begin)
-            text = head + begin + table(made) + rest[rest.index("<!-- end of table -->") :]
-    page.write_text(text, "utf-8")
+    if not a.table and a.trace is None:
+        p.error("--trace is needed: the directory of the recordings")
+    try:
+        made = json.loads(a.out.read_text("utf-8"))["rows"] if a.table else rows(a.kept, a.processes, a.trace)
+    except KeyboardInterrupt:
+        print(f"\n{p.prog}: interrupted; the same command goes on with {a.kept}", file=sys.stderr)
+        return 1
+    made = added(made)
+    text = json.dumps({"format": 2, "seeds": SEEDS, "rows": made}, indent=1) + "\n"
+    part = a.out.with_suffix(".part")
+    part.write_text(text, "utf-8")
+    part.replace(a.out)
+    print(f"{a.out}: sha256 {hashlib.sha256(text.encode()).hexdigest()}")
+    if a.out == HERE / "leaderboard.json":
+        readme = HERE / "README.md"
+        readme.write_text(page(readme.read_text("utf-8"), made), "utf-8")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

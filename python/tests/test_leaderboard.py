@@ -1,0 +1,77 @@
+"""The leaderboard of benchmark/: its page is what the file says, and the file what one command makes."""
+
+import gzip
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import ephemera
+
+ROOM = Path(__file__).parents[1] / "benchmark"
+
+
+@pytest.fixture
+def make():
+    if not (ROOM / "make.py").exists():
+        pytest.skip("a source distribution has no leaderboard")
+    spec = importlib.util.spec_from_file_location("make", ROOM / "make.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["make"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["make"]
+
+
+def test_the_page_is_what_the_file_says(make):
+    """Nothing is entered by hand, and rows of others are in the file as they were sent."""
+    found = json.loads((ROOM / "leaderboard.json").read_text("utf-8"))
+    text = (ROOM / "README.md").read_text("utf-8")
+    assert make.page(text, found["rows"]) == text
+    assert make.added(found["rows"]) == found["rows"]
+    played = {(track, name) for track, names in make.POLICIES.items() for name in names}
+    assert played <= {(r["track"], r["policy"]) for r in found["rows"]}
+    for r in found["rows"]:
+        assert r["version"] == ephemera.__version__ and r["commit"] and "changed" not in r["commit"], r["policy"]
+        assert ("recordings" in r) == (r["track"] in make.RECORDED)
+
+
+def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
+    """Ended twice, the command makes the same bytes as at one go, on another number of processes."""
+    rows = [f"{'abcdefgh'[k % 7]},{1_500_000_000 + 900 * k},{1 + k % 7}" for k in range(4000)]
+    for name in ("hn", "fbmedia2016"):
+        file = tmp_path / f"trace_{name}.csv.gz"
+        file.write_bytes(gzip.compress("\n".join(["source,published_unix,utility", *rows]).encode()))
+    monkeypatch.setattr(make, "POLICIES", {"harvest": ["salmut", "wiql"], "age": ["round-robin"]})
+    for task in ephemera.EPOCHS:
+        monkeypatch.setitem(ephemera.EPOCHS, task, 30)
+    play, asked = ephemera.benchmark, []
+
+    def ended(*policy, **how):
+        asked.append(policy)
+        if len(asked) in (2, 6):
+            raise KeyboardInterrupt
+        return play(*policy, **how)
+
+    def made(out, processes, kept):
+        command = ["make.py", "--trace", tmp_path, "--kept", tmp_path / kept, "--out", tmp_path / out]
+        monkeypatch.setattr(sys, "argv", [str(x) for x in [*command, "--processes", processes]])
+        return make.main()
+
+    monkeypatch.setattr(ephemera, "benchmark", ended)
+    assert made("a.json", 1, "a") == 1 and made("a.json", 1, "a") == 1 and not (tmp_path / "a.json").exists()
+    assert "the same command goes on with" in capsys.readouterr().err
+    before = {f: f.stat().st_mtime_ns for f in (tmp_path / "a").rglob("runs/*.json")}
+    assert made("a.json", 1, "a") == 0
+    assert before and all(f.stat().st_mtime_ns == at for f, at in before.items())
+    monkeypatch.setattr(ephemera, "benchmark", play)
+    assert made("b.json", 2, "b") == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    found = json.loads((tmp_path / "a.json").read_text())["rows"]
+    assert {r["policy"] for r in found} >= {"salmut", "wiql", "round-robin"}
+    assert list(next(r for r in found if r["policy"] == "wiql")["recordings"]) == make.RECORDINGS
+    (tmp_path / "trace_hn.csv.gz").unlink()
+    with pytest.raises(FileNotFoundError, match="trace_hn"):
+        made("c.json", 1, "a")
