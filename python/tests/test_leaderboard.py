@@ -69,6 +69,8 @@ def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(ephemera, "benchmark", play)
     assert made("b.json", 2, "b") == 0
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    runs = [len(list((tmp_path / kept).rglob("runs/*.json"))) for kept in "ab"]
+    assert runs[0] == runs[1] > len(before)  # none was played twice
     found = json.loads((tmp_path / "a.json").read_text())["rows"]
     assert {r["policy"] for r in found} >= {"salmut", "wiql", "round-robin"}
     assert list(next(r for r in found if r["policy"] == "wiql")["recordings"]) == make.RECORDINGS
