@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -560,15 +558,12 @@ func item(crawl string, i int) *pb.URLItem {
 	return u
 }
 
-// memory ends a process and returns how much it held at most.
-func (s *service) memory() string {
-	s.Process.Kill()
-	s.Wait()
-	return fmt.Sprintf("%d MB", s.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
-}
-
 // put puts the URLs from one number to another, known ones with a date if it is not 0.
 func put(t *testing.T, client pb.URLFrontierClient, from, to, queues int, date uint64) {
+	putIn(t, client, "", from, to, queues, date)
+}
+
+func putIn(t *testing.T, client pb.URLFrontierClient, crawl string, from, to, queues int, date uint64) {
 	const streams = 4
 	var g sync.WaitGroup
 	for k := range streams {
@@ -577,7 +572,7 @@ func put(t *testing.T, client pb.URLFrontierClient, from, to, queues int, date u
 			for i := from + k; i < to; i += streams {
 				item := discovered(fmt.Sprintf("https://www.host%07d.example/articles/%08d.html", i%queues, i))
 				info := item.GetDiscovered().Info
-				info.Key = fmt.Sprintf("host%07d", i%queues)
+				info.Key, info.CrawlID = fmt.Sprintf("host%07d", i%queues), crawl
 				if date > 0 {
 					item.Item = &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: date}}
 				}
@@ -602,49 +597,4 @@ func take(t *testing.T, client pb.URLFrontierClient, want int, p *pb.GetParams) 
 	if got := must(receive(must(client.GetURLs(t.Context(), p)), func(*pb.URLInfo) {})); got != want {
 		t.Fatalf("%d URLs are handed out, not %d", got, want)
 	}
-}
-
-// TestMeasure prints the table of docs/frontier.md.
-func TestMeasure(t *testing.T) {
-	if !*full {
-		t.Skip("without -full")
-	}
-	t.Run("rates", func(t *testing.T) {
-		s := launch(t, t.TempDir())
-		const n = 100_000
-		report := func(what string, f func()) {
-			const cpu = "process_cpu_seconds_total"
-			began, used := time.Now(), s.metric(cpu)
-			f()
-			spent := time.Since(began).Seconds()
-			fmt.Printf("%s: %.0f/s, %.1f µs CPU each\n", what, n/spent, 1e6*(s.metric(cpu)-used)/n)
-		}
-		report("put", func() { put(t, s, 0, n, 1000, 0) })
-		report("get", func() { take(t, s, n, &pb.GetParams{DelayRequestable: 1000}) })
-		report("put known", func() { put(t, s, 0, n, 1000, 1) })
-	})
-	t.Run("queues", func(t *testing.T) {
-		s := launch(t, t.TempDir())
-		put(t, s, 0, 1_000_000, 1_000_000, math.MaxUint32)
-		var ms []float64
-		for i := range 1000 {
-			put(t, s, 100*i, 100*(i+1), 1_000_000, 1) // those become due
-			time.Sleep(50 * time.Millisecond)
-			began := time.Now()
-			take(t, s, 100, &pb.GetParams{DelayRequestable: 10_000, MaxUrlsPerQueue: 1})
-			ms = append(ms, time.Since(began).Seconds()*1000)
-		}
-		slices.Sort(ms)
-		fmt.Printf("1e6 queues, 100 due: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, at most %.1f ms, %s\n",
-			ms[500], ms[900], ms[990], ms[999], s.memory())
-	})
-	t.Run("urls", func(t *testing.T) {
-		dir := t.TempDir()
-		s := launch(t, dir)
-		put(t, s, 0, 10_000_000, 100_000, 0)
-		fmt.Println("1e7 URLs in 1e5 queues:", s.memory())
-		began := time.Now()
-		s = launch(t, dir)
-		fmt.Println("started again:", time.Since(began).Round(time.Second), s.memory())
-	})
 }

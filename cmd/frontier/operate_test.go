@@ -3,10 +3,8 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -123,31 +121,5 @@ func TestSyncFlag(t *testing.T) {
 				t.Errorf("%d URLs are there after the end, want 1000", n)
 			}
 		})
-	}
-}
-
-// TestMeasureSync prints what each way to sync costs.
-func TestMeasureSync(t *testing.T) {
-	if !*full {
-		t.Skip("without -full")
-	}
-	for _, how := range []string{"every", "100ms", "off"} {
-		s := launch(t, t.TempDir(), "-sync", how)
-		cpu := func() time.Duration {
-			return time.Duration(s.metric("process_cpu_seconds_total") * float64(time.Second))
-		}
-		put(t, s, 0, 1000, 1000, 0)
-		began, used, syncs := time.Now(), cpu(), s.metric("frontier_sync_seconds_count")
-		const n = 100_000
-		put(t, s, 1000, 1000+n, 1000, 0)
-		took := time.Since(began)
-		ack := time.Now()
-		for i := range 200 {
-			put(t, s, 1e6+i, 1e6+i+1, 1, 0)
-		}
-		fmt.Fprintf(os.Stderr, "%-5s %.0f puts per second, %v CPU each, %.0f syncs; one put alone %v\n",
-			how, n/took.Seconds(), (cpu()-used)/n, s.metric("frontier_sync_seconds_count")-syncs,
-			(time.Since(ack) / 200).Round(time.Microsecond))
-		s.Process.Kill()
 	}
 }
