@@ -41,8 +41,9 @@ func ofReference(name, class string) side {
 	return side{"reference " + name, func(t *testing.T, dir string) *service {
 		s := &service{address: freeAddress()}
 		_, port, _ := net.SplitHostPort(s.address)
-		s.Cmd = exec.Command("java", "-Xmx2G", "-cp", *reference, "crawlercommons.urlfrontier.service.URLFrontierServer",
-			"-h", "127.0.0.1", "-p", port, "implementation=crawlercommons.urlfrontier.service."+class, "rocksdb.path="+dir)
+		const service = "crawlercommons.urlfrontier.service."
+		s.Cmd = exec.Command("java", "-Xmx2G", "-cp", *reference, service+"URLFrontierServer",
+			"-h", "127.0.0.1", "-p", port, "implementation="+service+class, "rocksdb.path="+dir)
 		if err := s.Start(); err != nil {
 			t.Fatal(err)
 		}
