@@ -71,9 +71,11 @@ func manySources(n int, seed uint64, unequal bool) []env.Source {
 
 // earned plays learners of parts of the sources, each with its share of the budget, and returns
 // what they earn in the last half of the epochs.
-// What is left of a share stays for the next epochs.
+// What is left of a share stays for the next epochs. Shares are by number if price is nil, else by
+// what it returns of a part's price.
 func earned(
-	t testing.TB, sources []env.Source, parts int, budget float64, seed uint64, epochs int, byPrice bool,
+	t testing.TB, sources []env.Source, parts int, budget float64, seed uint64, epochs int,
+	price func(own float64) float64,
 ) float64 {
 	type part struct {
 		*forecast.Learner
@@ -103,9 +105,9 @@ func earned(
 	var total float64
 	var crawl []int
 	for epoch := range epochs {
-		if epoch%10 == 9 && byPrice {
+		if epoch%10 == 9 && price != nil {
 			for k, p := range all {
-				shares[k].Price = p.Price()
+				shares[k].Price = price(p.Price())
 			}
 			for k, m := range learner.Shares(shares, budget, 1, true) {
 				shares[k].Budget = m
@@ -136,6 +138,43 @@ func earned(
 	return total
 }
 
+func ownPrice(own float64) float64 { return own }
+
+// TestSharesByNoise: it is the price that brings what shares by price earn. With lognormal noise in
+// its place 64 parts of sorted sources earn less than with equal shares, and with its inverse least.
+func TestSharesByNoise(t *testing.T) {
+	if !*full {
+		t.Skip("without -full")
+	}
+	const n, parts, budget, epochs = 3200, 64, 320, 600
+	noise := rand.New(rand.NewPCG(5, 5))
+	rules := []struct {
+		name  string
+		price func(float64) float64
+	}{
+		{"by price", ownPrice},
+		{"equal", nil},
+		{"by noise", func(float64) float64 { return math.Exp(noise.NormFloat64()) }},
+		{"by the inverse of the price", func(own float64) float64 { return 1 / max(1e-9, own) }},
+	}
+	earns := make([]float64, len(rules))
+	for _, seed := range []uint64{9001, 9002} {
+		dealt := manySources(n, seed, false)
+		sorted := slices.SortedFunc(slices.Values(dealt), func(a, b env.Source) int {
+			return cmp.Compare(a.Gain()/a.Cost, b.Gain()/b.Cost)
+		})
+		whole := earned(t, dealt, 1, budget, seed, epochs, nil)
+		for i, rule := range rules {
+			earns[i] += earned(t, sorted, parts, budget, seed, epochs, rule.price) / whole / 2
+		}
+	}
+	for i, rule := range rules {
+		if t.Logf("%s: %.3f of one learner", rule.name, earns[i]); i > 0 && earns[i] >= earns[i-1] {
+			t.Errorf("shares %s earn no less than %s", rule.name, rules[i-1].name)
+		}
+	}
+}
+
 // TestSharesEarn: learners of parts of the sources, each with a share of the budget, earn nearly
 // what one learner with all of it does where sources are dealt out by chance; where each part has
 // sources of a kind they do so only if their shares follow the price.
@@ -156,11 +195,11 @@ func TestSharesEarn(t *testing.T) {
 			sorted := slices.SortedFunc(slices.Values(dealt), func(a, b env.Source) int {
 				return cmp.Compare(a.Gain()/a.Cost, b.Gain()/b.Cost)
 			})
-			whole := earned(t, dealt, 1, budget, seed, epochs, false)
+			whole := earned(t, dealt, 1, budget, seed, epochs, nil)
 			for _, k := range counts {
-				for _, byPrice := range []bool{false, true} {
-					share[name(k, false, byPrice)] += earned(t, dealt, k, budget, seed, epochs, byPrice) / whole
-					share[name(k, true, byPrice)] += earned(t, sorted, k, budget, seed, epochs, byPrice) / whole
+				for _, price := range []func(float64) float64{nil, ownPrice} {
+					share[name(k, false, price != nil)] += earned(t, dealt, k, budget, seed, epochs, price) / whole
+					share[name(k, true, price != nil)] += earned(t, sorted, k, budget, seed, epochs, price) / whole
 				}
 			}
 		}
