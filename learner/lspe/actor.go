@@ -110,7 +110,7 @@ func (l *Learner) act(i int, share float64) {
 // mean returns X̄/C, a source's mean harvest per budget unit.
 func (l *Learner) mean(i int) float64 {
 	s := &l.src[i]
-	return l.level(s) * s.PooledMean / l.costs[i]
+	return l.level(s) * l.pooled.of(&s.Phi) / l.costs[i]
 }
 
 // move sets θ within its bounds.

@@ -60,7 +60,7 @@ func TestGradient(t *testing.T) {
 			}
 
 			l := newLearner(t, env.Instance{Sources: []env.Source{source}, Budget: .1}, 1, nil)
-			l.set, l.costs[0], l.pooled.mean = set, source.Cost, source.Harvest(l.round)
+			l.set, l.costs[0], l.pooled.mean, l.square = set, source.Cost, source.Harvest(l.round), 1
 			r := stream.New(1, stream.Test)
 			v := &l.src[0]
 			v.Theta, v.Unit = theta, theta

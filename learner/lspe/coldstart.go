@@ -7,24 +7,34 @@ func (l *Learner) start() {
 	l.pooled = newPooled(l.round)
 	p := &l.pooled
 	var cost float64
-	n := 0
+	var mid [poolFeatures]float64
+	n, square := 0, 0.
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
 			n++
 			cost += l.costs[i]
-			p.mean += (s.Mean - p.mean) / float64(n)
+			square += (s.Mean*s.Mean - square) / float64(n)
 			l.harvest += s.Mean
+			for k, f := range p.features(s.Span) {
+				mid[k] += (f - mid[k]) / float64(n)
+			}
 		}
 	}
-	if p.mean == 0 {
+	mean := l.harvest / float64(n)
+	if mean == 0 {
 		l.line()
 		return
 	}
+	p.mean = 1
+	p.mean = mean / p.of(&mid)
+	spread := square / mean / mean
+	l.spread, l.square = square-mean*mean+square/float64(n), mean*mean
 	l.cold = false
 	l.harvest /= cost
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
-			p.add(s.PooledMean, s.Mean)
+			psi := p.features(s.Span)
+			p.add(&psi, &mid, s.Mean, 1, spread)
 		}
 	}
 	p.tabulate()
@@ -33,7 +43,7 @@ func (l *Learner) start() {
 	}
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
-			l.restart(i, s.PooledMean, s.Mean)
+			l.restart(i, s.Span, s.Mean)
 		}
 	}
 	// Where the pooled curve is flat all thresholds may go to its end at one price:
@@ -64,7 +74,7 @@ func (l *Learner) clearing() float64 {
 		for i := 0; i < len(l.src); i += step {
 			if s := &l.src[i]; s.Cycles > 0 {
 				prior := levelPrior * l.pooled.mean
-				level := (s.Mean + prior) / (l.pooled.at(s.PooledMean) + prior)
+				level := (s.Mean + prior) / (l.pooled.at(s.Span) + prior)
 				cost += l.costs[i] / l.pooled.threshold(price*l.costs[i], level)
 			}
 		}
@@ -95,7 +105,7 @@ func (l *Learner) clearing() float64 {
 func (l *Learner) restart(i int, age, harvest float64) {
 	s := &l.src[i]
 	s.forget()
-	s.Cycles, s.Mean, s.PooledMean = 1, harvest, l.pooled.at(age)
+	s.Cycles, s.Mean, s.Phi = 1, harvest, l.pooled.features(age)
 	s.Unit = l.round // of no power of z yet
 	l.move(i, l.pooled.threshold(l.price*l.costs[i], l.level(s)))
 	s.LastTheta = s.Theta

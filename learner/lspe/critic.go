@@ -25,6 +25,10 @@ import (
 // one for the crawl and of rank three for the waiting, c = LLᵀ:
 //
 //	Σ_j φ(zj/8)φ(zj/8)ᵀ = Σ_m (z L_1m, z² L_2m, z³ L_3m)(…)ᵀ
+//
+// A cycle of one epoch has no choice but at age 0, and counts in B_cc alone: its eighths would
+// say that waiting at age 1 is worth what the crawl brings, and a source that is crawled at
+// every epoch would not learn what waiting brings from the few cycles that show it.
 const nodes = 8
 
 var (
@@ -71,17 +75,24 @@ func init() {
 //
 //	S = θe^(L/κ) − ½,  L = ±1, ±3,  κ ≤ 2θ
 //
-// rounded to whole ages. ε = 3/(k + 3) shrinks with the cycles of the source. So the
+// rounded to whole ages. ε = p/(k + p) shrinks with the cycles of the source, p being 3 cycles,
+// or as many as bring 8 items, if these are more: a prior counts in what it tells. So the
 // polynomials are held from the first cycle on where crawls will come. The bound of κ
 // puts the four an epoch apart. Where a source is crawled at two ages only they alone
 // say what it brings at the ages next to these: left to the polynomials, a source worth
 // fifty times the price at age 1 may be crawled at age 2 for good.
-func (l *Learner) learn(i int, age, harvest, b float64) {
+//
+// It returns the mean of the pooled curve's features over the four.
+func (l *Learner) learn(i int, age, harvest, b float64) (center [poolFeatures]float64) {
 	s, d := &l.src[i], l.set.Features
 	s.Span += b * (age - s.Span)
 	s.Mean += b * (harvest - s.Mean)
-	s.PooledMean += b * (l.pooled.at(age) - s.PooledMean)
-	prior := pseudoWeight / (float64(s.Cycles) + pseudoWeight)
+	psi := l.pooled.features(age)
+	for k, f := range psi {
+		s.Phi[k] += b * (f - s.Phi[k])
+	}
+	p := l.prior(s)
+	prior := p / (float64(s.Cycles) + p)
 	if s.Cycles == 1 {
 		s.begin(d)
 	} else {
@@ -92,12 +103,17 @@ func (l *Learner) learn(i int, age, harvest, b float64) {
 	cube := wide * wide * wide
 	for _, factor := range [...]float64{1 / cube, 1 / wide, wide, cube} {
 		age := max(1, math.Round(s.Theta*factor-half))
-		s.take(d, age, 0, l.pooled.at(age), b*prior/4)
+		phi := l.pooled.features(age)
+		for k := range phi {
+			center[k] += phi[k] / 4
+		}
+		s.take(d, age, 0, l.pooled.of(&phi), b*prior/4)
 	}
 	if k := s.Cycles; k <= 8 || k%checks == 0 {
 		l.check(s)
 	}
 	l.evaluate(i)
+	return center
 }
 
 const checks = 16 // cycles from one look at the inverses to the next; up to the eighth there is one each
@@ -119,7 +135,7 @@ func (l *Learner) check(s *Source) {
 	}
 	for j := range d {
 		for k := range j + 1 {
-			b[j][k] = nodePowers[j+k+2] * z[j+k+2]
+			b[j][k] = nodePowers[j+k+2] * s.waited(j+k+2)
 		}
 	}
 	if p := critic.Small(s.WaitInverse[:]); !p.Trusted(d, &b) {
@@ -167,6 +183,10 @@ func (l *Learner) evaluate(i int) {
 		return
 	}
 
+	var v [2*degree + 1]float64 // Z without cycles of one epoch
+	for m := range v {
+		v[m] = s.waited(m)
+	}
 	// With G = γB_ww⁻¹A_ww, and g̃ of what does not change, a step is w ← w + Gw + g̃.
 	inverse = critic.Small(s.WaitInverse[:])
 	var g [degree][critic.Most]float64 // column by column
@@ -174,19 +194,19 @@ func (l *Learner) evaluate(i int) {
 	for k := range d {
 		var a [critic.Most]float64
 		for j := range d {
-			a[j] = gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * z[j+k+2]
+			a[j] = gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * v[j+k+2]
 		}
 		inverse.Mul(&g[k], &a)
 	}
 	var x, c [critic.Most]float64
 	for j := range d {
-		f := s.Unit * nodePowers[j+1] * z[j+2] / nodes
+		f := s.Unit * nodePowers[j+1] * v[j+2] / nodes
 		x[j] = -eta * f
 		for k := range d + 1 {
-			x[j] += lastPowers[j+1] * z[j+1+k] * s.Crawl[k]
+			x[j] += lastPowers[j+1] * v[j+1+k] * s.Crawl[k]
 		}
 		x[j] *= gamma
-		c[j] = gamma * (lastPowers[j+1]*z[j+1]*cost - work*f)
+		c[j] = gamma * (lastPowers[j+1]*v[j+1]*cost - work*f)
 	}
 	inverse.Mul(&gain, &x)
 	inverse.Mul(&toll, &c)

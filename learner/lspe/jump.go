@@ -11,7 +11,9 @@ import "math"
 //
 // for a harvest X of mean m and variance φm, a sum of items of size φ: the deviation of
 // √(X/φ) is about ½ whatever the mean. In units of √(φm) the one item of a quiet source is
-// three standard deviations, and three such in a row would be a jump.
+// three standard deviations, and three such in a row would be a jump. What exceeds ten
+// standard deviations counts as ten in D: so votes of heavy tails do not hide jumps, and
+// where items are rarer than D says, a few of them bring D to their size.
 //
 // Where a tenth of the sources jump at about one time the world has changed: each of the
 // others counts as having few cycles at its next crawl.
@@ -36,7 +38,7 @@ func (s *Source) changeDetected(z, harvest float64) bool {
 			return true
 		}
 		sigma := math.Sqrt(phi * mean)
-		e = max(-3*sigma, min(3*sigma, e))
+		e = max(-rarest*sigma, min(rarest*sigma, e))
 	}
 	s.Dispersion += max(1/float64(s.Cycles), 1/dispersions) * (e*e/mean - s.Dispersion)
 	return false

@@ -28,6 +28,9 @@ type Learner struct {
 	share   float64 // sources that jumped among the last 4N crawls
 	changed int     // epoch of the last change of the world
 
+	// Running means over crawls of (X − aH̄)² and (aH̄)²: their ratio is σ²/X̄².
+	spread, square float64
+
 	fallbacks int // solutions by Tikhonov because an inverse was not trusted
 }
 
@@ -68,10 +71,29 @@ func (l *Learner) line() {
 }
 
 // level returns how much more the source brings than the pooled curve at the same
-// ages, drawn to 1 by half a harvest.
+// ages, drawn to 1 by half a harvest (credibility; Bühlmann, 1967).
 func (l *Learner) level(s *Source) float64 {
 	prior := levelPrior * l.pooled.mean / float64(s.Cycles)
-	return (s.Mean + prior) / (s.PooledMean + prior)
+	return (s.Mean + prior) / (l.pooled.of(&s.Phi) + prior)
+}
+
+// variation returns σ²/X̄² of a cycle's harvest, drawn to that of all sources: one over
+// the number of items, or of batches, that it brings. The share by which the expectation may
+// be wrong adds to it.
+func (l *Learner) variation(s *Source) float64 {
+	v := l.spread / l.square
+	if s.Mean > 0 {
+		k := float64(s.Cycles)
+		v = (k*s.Dispersion/s.Mean + variationPrior*v) / (k + variationPrior)
+	}
+	return v + modelError*modelError
+}
+
+// prior returns of a source how many cycles the prior counts,
+//
+//	p = max(3, min(8σ²/X̄², 100))
+func (l *Learner) prior(s *Source) float64 {
+	return max(pseudoWeight, min(priorItems*l.variation(s), priorMost))
 }
 
 // Select implements env.Policy.
@@ -130,7 +152,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 		switch age := float64(max(1, c.Age)); {
 		case l.cold:
 			// Kept for the end of the first pass.
-			s.Mean, s.PooledMean, s.Cycles = c.Interest, age, 1
+			s.Mean, s.Span, s.Cycles = c.Interest, age, 1
 		case s.Cycles == 0:
 			l.restart(c.Source, age, c.Interest)
 			l.draw(s)
@@ -163,14 +185,18 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	s := &l.src[i]
 	l.harvest += (harvest/l.costs[i] - l.harvest) / harvestMemory
 	age, harvest = l.shorten(s, age, harvest)
-	l.pooled.add(age, harvest/l.level(s))
+	expected := l.level(s) * l.pooled.at(age)
+	l.spread += ((harvest-expected)*(harvest-expected) - l.spread) / harvestMemory
+	l.square += (expected*expected - l.square) / harvestMemory
 	jumped := s.changeDetected(s.z(age), harvest)
 	l.count(jumped, now)
 	if jumped {
 		l.restart(i, age, harvest)
 	} else {
 		s.Cycles++
-		l.learn(i, age, harvest, l.weight(s))
+		center := l.learn(i, age, harvest, l.weight(s))
+		psi := l.pooled.features(age)
+		l.pooled.add(&psi, &center, harvest, l.level(s), l.variation(s))
 		s.LastTheta = 0
 		l.act(i, 1)
 		s.LastTheta = s.Theta
@@ -198,7 +224,7 @@ func (l *Learner) weight(s *Source) float64 {
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.
 func (l *Learner) shorten(s *Source, age, harvest float64) (float64, float64) {
-	if most := longestCycle*s.Theta + 1; age > most {
+	if most := math.Round(longestCycle*s.Theta + 1); age > most {
 		return most, harvest * l.pooled.at(most) / l.pooled.at(age)
 	}
 	return age, harvest

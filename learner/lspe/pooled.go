@@ -7,18 +7,36 @@ import (
 	"ephemera/learner/critic"
 )
 
-// pooled is the harvest curve that all sources have in common: H̄(s), a cubic in
-// x = ln(s/R), R the round, by least squares over X/level of all crawls. The
-// level of a source is its harvests over what H̄ gives at the same ages. Each
-// crawl is an update of rank one, and the inverse is the running one of
-// [critic.Critic], with its Tikhonov form. H̄ starts sources, stands for what a
-// source has not seen yet, and is part of no source's critic later on.
+// poolFeatures is the number of features of the pooled curve.
+const poolFeatures = 3
+
+// pooled is the harvest curve that all sources have in common but for a level of each,
+//
+//	ln H̄(s) = ln m + Σ_k β_k (ψ_k(s) − ψ_k(R)),
+//	ψ = ln(1 − e^(−s/16R)), ln(1 − e^(−s/2R)), ln(1 − e^(−4s/R)),
+//
+// R the round. Each ψ rises like ln s up to its time, and then no more: up to R/4 the slope
+// of ln H̄ over ln s is β₀ + β₁ + β₂, from there to 2R it is β₀ + β₁, and β₀ up to 16R.
+//
+// β is estimated by quasi-likelihood (Wedderburn, 1974) with a normal prior of mean ⅓: a
+// crawl of source i that brings X at age s moves β along the score
+//
+//	(ψ(s) − ψ̄) (X/aH̄(s) − 1)/v
+//
+// a being the level of the source, v the variance σ²/X̄² of its harvests, and ψ̄ the mean of ψ
+// over the ages that the noise of its present threshold brings about. That noise is drawn, and
+// depends on nothing that was found before: only how the harvests of one source differ with it
+// counts, whatever the level is taken for, and not that sources with much to find are crawled
+// more often. Each crawl is an update of rank one, and the inverse is the running one of
+// [critic.Critic], with its Tikhonov form. H̄ starts sources and is the prior of their critics.
 type pooled struct {
 	round  float64
-	critic *critic.Critic // r: by how much H̄ differs from the line that it starts from
-	mean   float64        // mean harvest of the first pass, where that line is at s = R
-	count  int            // crawls taken in
-	phi    [4]float64
+	critic *critic.Critic        // r: by how much β differs from the mean of its prior
+	origin [poolFeatures]float64 // ψ(R)
+	mean   float64               // m, H̄(R), so that the mean of the first pass is that of H̄
+	count  int                   // crawls taken in
+
+	scratch [poolFeatures]float64
 
 	// W̄ = H̄ − sH̄′, Whittle's index of a source of level 1 and cost 1, on a grid of
 	// ages, made increasing.
@@ -30,44 +48,81 @@ const gridSize = 100
 func newPooled(round float64) pooled {
 	set := critic.DefaultSettings()
 	set.Gamma, set.Epsilon, set.Scaled = 1, 1, true
-	return pooled{round: round, critic: critic.New(4, 1, set)}
+	p := pooled{round: round, critic: critic.New(poolFeatures, 1, set)}
+	p.origin = p.features(round)
+	return p
 }
 
-// features writes 1, x, x², x³ of an age.
-func (p *pooled) features(age float64) (x float64) {
-	x = math.Log(age / p.round)
-	p.phi = [4]float64{1, x, x * x, x * x * x}
-	return x
+// features returns ψ(s) − ψ(R) of an age s.
+func (p *pooled) features(age float64) (psi [poolFeatures]float64) {
+	x := age / p.round
+	for k, over := range [poolFeatures]float64{16, 2, 1. / 4} {
+		psi[k] = math.Log(-math.Expm1(-x/over)) - p.origin[k]
+	}
+	return psi
 }
 
-// add takes in one crawl, with the step 1/(n + 5): the average of what came, the
-// first line counting for five crawls.
-func (p *pooled) add(age, harvest float64) {
-	x := p.features(age)
+// beta returns β. Since interest is never negative, harvests do not fall with the age: a slope
+// of ln H̄ over ln s that is estimated below 0 counts as 0. (A first pass, in which levels and
+// ages are mixed up, may estimate that.)
+func (p *pooled) beta() (beta [poolFeatures]float64) {
+	r := p.critic.Weights(0)
+	var slope, held float64
+	for k := range beta {
+		slope += poolStart + r[k]
+		beta[k] = max(0, slope) - held
+		held += beta[k]
+	}
+	return beta
+}
+
+// farthest is the most of |ln H̄/m|, so that H̄ is never 0.
+const farthest = 30
+
+// of returns H̄ for features, or for averages of them.
+func (p *pooled) of(psi *[poolFeatures]float64) float64 {
+	beta := p.beta()
+	var h float64
+	for k, f := range psi {
+		h += beta[k] * f
+	}
+	return p.mean * math.Exp(max(-farthest, min(farthest, h)))
+}
+
+// add takes in a crawl of a source of that level at an age of features ψ, with the step
+// 1/(n + 16).
+func (p *pooled) add(psi, center *[poolFeatures]float64, harvest, level, v float64) {
 	p.count++
+	h := level * p.of(psi)
+	root := 1 / math.Sqrt(v)
+	beta := p.beta()
+	u := &p.scratch
+	var known float64
+	for k := range u {
+		u[k] = root * (psi[k] - center[k])
+		known += u[k] * (beta[k] - poolStart)
+	}
 	p.critic.Begin(1 / (float64(p.count) + poolRidge))
-	p.critic.Transition(p.phi[:], p.phi[:]) // A remains 0
-	p.critic.Reward(0, harvest-p.mean*(1+poolSlope*x), p.phi[:])
+	p.critic.Transition(u[:], u[:]) // A remains 0
+	p.critic.Reward(0, known+root*(harvest/h-1), u[:])
 	clear(p.critic.Weights(0)) // so that r becomes B⁻¹b̄
 	p.critic.Solve()
 }
 
 // at returns H̄ of an age.
 func (p *pooled) at(age float64) float64 {
-	r := p.critic.Weights(0)
-	x := math.Log(age / p.round)
-	return max(p.mean+r[0]+x*(poolSlope*p.mean+r[1]+x*(r[2]+x*r[3])), leastShare*p.mean)
+	psi := p.features(age)
+	return p.of(&psi)
 }
 
 // tabulate writes ages and worth.
 func (p *pooled) tabulate() {
 	least := max(1, p.round/10)
-	r := p.critic.Weights(0)
 	for j := range p.ages {
 		s := least * math.Pow(10*p.round/least, float64(j)/(gridSize-1))
-		x := math.Log(s / p.round)
 		p.ages[j] = s
-		p.worth[j] = p.at(s) - (poolSlope*p.mean + r[1] + x*(2*r[2]+x*3*r[3]))
+		const d = .01
+		p.worth[j] = p.at(s) - s*(p.at(s+d)-p.at(s-d))/(2*d)
 		if j > 0 {
 			p.worth[j] = max(p.worth[j], p.worth[j-1])
 		}

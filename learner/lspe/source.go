@@ -11,6 +11,7 @@ const degree = 3
 type Source struct {
 	// Averages over cycles of age S and harvest X, with z of S: the source's own and
 	// those of the prior.
+	Ones     float64             // share of cycles of one epoch
 	Powers   [2 * degree]float64 // of z, z², …, z⁶
 	Harvests [1 + degree]float64 // of X, Xz, Xz², Xz³, without the prior's
 	Prior    [1 + degree]float64 // the same of the prior's, whose X are those of the pooled curve
@@ -30,9 +31,9 @@ type Source struct {
 	LastTheta float64 // θ when it was crawled last
 
 	// Averages over its own cycles alone.
-	Span       float64 // S̄, of S, epochs
-	Mean       float64 // X̄, of X
-	PooledMean float64 // of the pooled curve H̄(S)
+	Span float64               // S̄, of S, epochs
+	Mean float64               // X̄, of X
+	Phi  [poolFeatures]float64 // ψ, the pooled curve's features
 
 	Dispersion         float64 // of harvests around what was expected, squared over mean
 	Noise              float32 // L of the present cycle, logistic
@@ -44,6 +45,7 @@ type Source struct {
 
 // begin begins the averages, and B at B(−1) = 10⁻⁶I for polynomials of that degree.
 func (s *Source) begin(features int) {
+	s.Ones = 0
 	s.Powers, s.Harvests, s.Prior = [2 * degree]float64{}, [1 + degree]float64{}, [1 + degree]float64{}
 	critic.Small(s.CrawlInverse[:]).Begin(features+1, firstB)
 	critic.Small(s.WaitInverse[:]).Begin(features, firstB)
@@ -58,6 +60,7 @@ func (s *Source) fade(b float64) {
 		s.Harvests[m] *= 1 - b
 		s.Prior[m] *= 1 - b
 	}
+	s.Ones *= 1 - b
 	for m := range s.Powers {
 		s.Powers[m] *= 1 - b
 	}
@@ -82,12 +85,18 @@ func (s *Source) take(features int, age, harvest, pooled, b float64) {
 		s.Prior[m] += b * pooled * v
 		v *= z
 	}
+	if age == 1 {
+		s.Ones += b
+	}
 	v = z
 	for m := range s.Powers {
 		s.Powers[m] += b * v
 		v *= z
 	}
 	critic.Small(s.CrawlInverse[:]).Add(phi[:features+1], b)
+	if age == 1 {
+		return
+	}
 	for m := range features {
 		var wait [degree]float64
 		for i := m; i < features; i++ {
@@ -95,6 +104,18 @@ func (s *Source) take(features int, age, harvest, pooled, b float64) {
 		}
 		critic.Small(s.WaitInverse[:]).Add(wait[:features], b)
 	}
+}
+
+// waited returns Z_m without the cycles of one epoch.
+func (s *Source) waited(m int) float64 {
+	z, v := 1., s.Ones
+	if m > 0 {
+		z = s.Powers[m-1]
+	}
+	for range m {
+		v /= s.Unit
+	}
+	return max(0, z-v)
 }
 
 // z returns the place of an age among the features.

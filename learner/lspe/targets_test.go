@@ -72,12 +72,12 @@ func alike(n int, budget float64) func(uint64) env.Instance {
 
 var targets = []target{
 	{"rates about 1", 10000, .99, .98, .01, false, 10, rare(1)},
-	{"rates about .1", 10000, .965, .94, math.Inf(-1), false, 10, rare(.1)},
-	{"rates about .03", 10000, .88, .86, math.Inf(-1), false, 10, rare(.03)},
+	{"rates about .1", 10000, .975, .955, math.Inf(-1), false, 10, rare(.1)},
+	{"rates about .03", 10000, .955, .925, math.Inf(-1), false, 10, rare(.03)},
 	{"one of rate .1, budget 1", 30000, .995, .98, math.Inf(-1), false, 10, alike(1, 1)},
 	{"ten, budget 10", 10000, .995, .98, math.Inf(-1), false, 10, alike(10, 10)},
-	{"ten, budget 5", 10000, .94, .92, math.Inf(-1), false, 10, alike(10, 5)},
-	{"ten, budget 2", 10000, .92, .895, math.Inf(-1), false, 10, alike(10, 2)},
+	{"ten, budget 5", 10000, .95, .935, math.Inf(-1), false, 10, alike(10, 5)},
+	{"ten, budget 2", 10000, .945, .915, math.Inf(-1), false, 10, alike(10, 2)},
 	{"Table I, 1", 10000, .995, .985, math.Inf(-1), false, 10, paper(1)},
 	{"Table I, 2", 10000, .999, .995, .02, false, 10, paper(2)},
 	{"Table I, 3", 10000, .999, .995, math.Inf(-1), false, 10, paper(3)},

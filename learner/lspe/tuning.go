@@ -6,17 +6,19 @@ package lspe
 // of interest or a number of sources in it.
 var (
 	// Critic.
-	pseudoWeight = 3. // cycles: the weight of all pseudo-cycles, which hold the polynomials where few cycles are
-	levelPrior   = .5 // harvests of mean size: how much the pooled curve counts in the level of a source
+	pseudoWeight   = 3.   // cycles: the weight of all pseudo-cycles, which hold the polynomials where few cycles are
+	priorItems     = 8.   // items: that weight where it comes to more cycles,
+	priorMost      = 100. // cycles: up to so many
+	levelPrior     = .5   // harvests of mean size: how much the pooled curve counts in the level of a source
+	variationPrior = 5.   // cycles: how much the variation of all harvests counts in that of a source
 	// θ: a longer cycle is cut, since what comes that late says little of θ, and its powers
 	// outweigh the others.
 	longestCycle = 2.
 	forgetMost   = .5 // share: the most that a cycle counts where the actor has left the others behind
 
 	// Pooled curve.
-	poolRidge  = 5.  // crawls: for how many the line counts with which the curve begins
-	poolSlope  = .3  // means per unit of ln s: the slope of that line
-	leastShare = .05 // means: the curve is at least so high
+	poolRidge = 16.    // items: for how many the β counts with which the curve begins
+	poolStart = 1. / 3 // of each feature: that β
 
 	// Actor.
 	priceFloor    = .1  // share of the mean harvest: the least price by which errors of W are measured
@@ -35,6 +37,7 @@ var (
 	modelError  = .15  // share of a harvest by which the expectation may be wrong without surprise
 	judged      = 5.   // cycles before which nothing is expected
 	dispersions = 400. // cycles over which the dispersion is averaged
+	rarest      = 10.  // standard deviations: the most that a harvest counts in it
 	worldShare  = .1   // share of the sources that jump where the world has changed,
 	worldLeast  = 2.5  // sources: but more than so many,
 	worldMemory = 4.   // crawls per source in which they do
