@@ -230,7 +230,8 @@ func (r *referee) silent(key string, s *site, now time.Time) {
 	}
 	late := now.Sub(must)
 	r.breach(!s.must.IsZero() && late > time.Hour, "silence",
-		"%s: %v later than %v after the last request", key, late, must.Sub(s.last))
+		"%s: at %v %v later than %v after the last request, %d failures, an answer lost: %v",
+		key, now.UTC(), late, must.Sub(s.last), s.failures, s.unsure)
 }
 
 func (r *referee) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -863,7 +864,7 @@ func TestReferee(t *testing.T) {
 	play(t, r, "", n, days, every,
 		time.Second, -time.Second, time.Hour, -time.Hour, year/12, -year/12, -year, year, 30*year, -30*year)
 	for rule, breaches := range r.wrong {
-		t.Errorf("%s: %d times, such as %s", rule, len(breaches), breaches[0])
+		t.Errorf("%s: %d times, such as\n%s", rule, len(breaches), strings.Join(breaches[:min(10, len(breaches))], "\n"))
 	}
 }
 
