@@ -864,7 +864,8 @@ func TestReferee(t *testing.T) {
 	play(t, r, "", n, days, every,
 		time.Second, -time.Second, time.Hour, -time.Hour, year/12, -year/12, -year, year, 30*year, -30*year)
 	for rule, breaches := range r.wrong {
-		t.Errorf("%s: %d times, such as\n%s", rule, len(breaches), strings.Join(breaches[:min(10, len(breaches))], "\n"))
+		first := strings.Join(breaches[:min(10, len(breaches))], "\n")
+		t.Errorf("%s: %d times, such as\n%s", rule, len(breaches), first)
 	}
 }
 
