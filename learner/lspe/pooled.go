@@ -90,9 +90,9 @@ func (p *pooled) of(psi *[poolFeatures]float64) float64 {
 }
 
 // add takes in a crawl of a source of that level at an age of features ψ, with the step
-// 1/(n + 16).
+// 1/(n + 16). A harvest that surprises more than any can, such as one that is valued at 1e300, is
+// of one source alone, and is not to decide the curve of all.
 func (p *pooled) add(psi, center *[poolFeatures]float64, harvest, level, v float64) {
-	p.count++
 	h := level * p.of(psi)
 	root := 1 / math.Sqrt(v)
 	beta := p.beta()
@@ -102,9 +102,14 @@ func (p *pooled) add(psi, center *[poolFeatures]float64, harvest, level, v float
 		u[k] = root * (psi[k] - center[k])
 		known += u[k] * (beta[k] - poolStart)
 	}
+	target := known + root*(harvest/h-1)
+	if !(math.Abs(target) < absurd) { // or not a number
+		return
+	}
+	p.count++
 	p.critic.Begin(1 / (float64(p.count) + poolRidge))
 	p.critic.Transition(u[:], u[:]) // A remains 0
-	p.critic.Reward(0, known+root*(harvest/h-1), u[:])
+	p.critic.Reward(0, target, u[:])
 	clear(p.critic.Weights(0)) // so that r becomes B⁻¹b̄
 	p.critic.Solve()
 }

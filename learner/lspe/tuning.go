@@ -19,6 +19,7 @@ var (
 	// Pooled curve.
 	poolRidge = 16.    // items: for how many the β counts with which the curve begins
 	poolStart = 1. / 3 // of each feature: that β
+	absurd    = 1e9    // standard deviations: a harvest that surprises more is left out
 
 	// Actor.
 	priceFloor    = .1  // share of the mean harvest: the least price by which errors of W are measured

@@ -25,6 +25,7 @@ var tunings = []struct {
 	{"forgetMost", &forgetMost},
 	{"poolRidge", &poolRidge},
 	{"poolStart", &poolStart},
+	{"absurd", &absurd},
 	{"priceFloor", &priceFloor},
 	{"evidence", &evidence},
 	{"maxThetaStep", &maxThetaStep},
