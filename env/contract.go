@@ -194,39 +194,29 @@ type DynamicLearner interface {
 	Threshold(i int) float64
 }
 
-// Reporter is a learner that takes up worth which becomes known later.
-type Reporter interface {
+// ItemLearner is a dynamic learner that estimates what sources publish: from the items that
+// crawls show, or, under the objective freshness, from whether pages have changed.
+type ItemLearner interface {
+	DynamicLearner
+	// SetStart moves the Unix time of the first decision, as the clock was set.
+	SetStart(start int64)
+
 	// Report takes in what an item of source i was worth that a crawl brought back
 	// with its interest unknown: age and interest at that crawl.
 	Report(i int, it Item)
-}
-
-// PageLearner is a learner of pages, under the objective freshness.
-type PageLearner interface {
-	// SetImportance says what it is worth per epoch that the copy of source i is fresh; until
-	// then that is 1.
-	SetImportance(i int, importance float64)
-	// Ping tells that source i may have changed.
-	Ping(i int)
-	// EstimatePage returns how often source i changes, per epoch, how often without a ping, u,
-	// and by how many epochs b pings since its last crawl make it older: a epochs after the
-	// crawl the copy is fresh with the probability e^(−u(a + b)).
-	EstimatePage(i int) (changes, unseen, ahead float64)
-}
-
-// Rescaler is a learner that takes in harvests, of items that may be worth something
-// else than they were thought to be.
-type Rescaler interface {
-	// Rescale takes in that what source i has brought so far is worth so many times
-	// what it was thought to be.
-	Rescale(i int, by float64)
-}
-
-// Estimator is a learner that can be asked what it thinks of a source.
-type Estimator interface {
 	// Estimate returns items per epoch, the interest that is published per epoch,
 	// and the decay rate c, 1/epoch.
 	Estimate(i int) (items, inflow, decay float64)
+
+	// SetImportance says what it is worth per epoch that the copy of page i is fresh; until
+	// then that is 1.
+	SetImportance(i int, importance float64)
+	// Ping says that page i may have changed.
+	Ping(i int)
+	// EstimatePage returns how often page i changes, per epoch, how often without a ping, u,
+	// and by how many epochs b pings since its last crawl make it older: a epochs after the
+	// crawl the copy is fresh with the probability e^(−u(a + b)).
+	EstimatePage(i int) (changes, unseen, ahead float64)
 }
 
 // World is one way in which content arrives. What waits at a source depends on
@@ -252,9 +242,9 @@ type Agent struct {
 	level  Level
 	pick   func(dst []int, v *Observed) []int
 	update func(crawls []Crawled, next *Observed) // nil where nothing learns
-	report func(i int, it Item)                   // nil where late worth is not taken up
 
-	rescale func(i int, by float64) // nil where harvests stay what they were
+	report  func(i int, it Item)    // see [Agent.WithReport]; nil for none
+	rescale func(i int, by float64) // see [Agent.WithRescale]; nil for none
 
 	harvestsOnly bool // update reads no items
 }
@@ -277,13 +267,23 @@ func newAgent[O Knowledge](at Level, p Policy[O], see func(*Observed) *O) Agent 
 	if l, ok := p.(Learner[O]); ok {
 		a.update = func(crawls []Crawled, next *Observed) { l.Update(crawls, see(next)) }
 	}
-	if r, ok := p.(Reporter); ok {
-		a.report = r.Report
-	}
-	if r, ok := p.(Rescaler); ok {
-		a.rescale = r.Rescale
-	}
 	_, a.harvestsOnly = p.(HarvestsOnly)
+	return a
+}
+
+// WithReport returns the agent of a learner to whom items may be shown before their worth
+// is known: report then takes in what an item of source i was worth, its age and interest
+// at the crawl that brought it back.
+func (a Agent) WithReport(report func(i int, it Item)) Agent {
+	a.report = report
+	return a
+}
+
+// WithRescale returns the agent of a learner of harvests that may turn out to be worth more
+// or less: rescale takes in that what source i has brought so far is worth so many times
+// what it was thought to be.
+func (a Agent) WithRescale(rescale func(i int, by float64)) Agent {
+	a.rescale = rescale
 	return a
 }
 

@@ -6,11 +6,11 @@ import (
 )
 
 // Late returns the agent to whom the interest of an item becomes known only so many
-// epochs after it was published. A [Reporter] finds younger items with their interest
-// unknown, NaN, and is given it later. Another learner takes in whole harvests: to it
-// a younger item is worth as much as the known ones of its source in the mean, and at
-// first as those of the instance, which also says how interest decays; a [Rescaler] is
-// informed when that mean changes.
+// epochs after it was published. A learner [Agent.WithReport] finds younger items with
+// their interest unknown, NaN, and is given it later. Another takes in whole harvests: to
+// it a younger item is worth as much as the known ones of its source in the mean, and at
+// first as those of the instance, which also says how interest decays. When that mean
+// changes, one [Agent.WithRescale] takes that in.
 func (a Agent) Late(epochs float64, in Instance) Agent {
 	if a.update == nil {
 		return a

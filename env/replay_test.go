@@ -519,7 +519,7 @@ func TestLateHarvests(t *testing.T) {
 		env.NewSource("b", 3, math.Ln2, 6), // 5 in the mean
 	}}
 	s := &summing{scale: 1}
-	a := env.NewAgent[env.Online](s).Late(2, in)
+	a := env.NewAgent[env.Online](s).WithRescale(s.Rescale).Late(2, in)
 	for n := range 4 {
 		v := &env.Observed{}
 		v.Epoch = n + 1
@@ -542,7 +542,7 @@ func TestLateHarvests(t *testing.T) {
 // they had when they were crawled.
 func TestLate(t *testing.T) {
 	r := &reporter{}
-	a := env.NewAgent[env.Online](r).Late(3, env.Instance{})
+	a := env.NewAgent[env.Online](r).WithReport(r.Report).Late(3, env.Instance{})
 	for n := range 6 {
 		v := &env.Observed{}
 		v.Epoch = n + 1

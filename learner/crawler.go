@@ -25,7 +25,8 @@ type Crawler struct {
 	opt     CrawlerOptions
 	kind    *Kind
 	learner Learner
-	open    env.DynamicLearner
+	open    env.DynamicLearner // learner
+	items   env.ItemLearner    // learner too, if it is one; nil otherwise, and never under freshness
 
 	start   time.Time
 	origin  int64     // Unix time of the start, before any clock was set
@@ -183,6 +184,10 @@ func (c *Crawler) build(l Learner) (err error) {
 	if c.open, _ = l.(env.DynamicLearner); c.open == nil {
 		return fmt.Errorf("with the learner %q sources do not come and go", c.opt.Learner)
 	}
+	if c.items, _ = l.(env.ItemLearner); c.items == nil && c.pages() {
+		return fmt.Errorf("objective is %v, and the learner %q does not estimate how often pages change",
+			c.opt.Objective, c.opt.Learner)
+	}
 	return nil
 }
 
@@ -206,7 +211,7 @@ func (c *Crawler) Add(name string, s Source) error {
 	c.view.Last[i], c.limits.NotBefore[i] = -1, 0
 	c.open.Add(i, s.Cost)
 	if c.pages() {
-		c.open.(env.PageLearner).SetImportance(i, cmp.Or(s.Importance, 1))
+		c.items.SetImportance(i, cmp.Or(s.Importance, 1))
 	}
 	c.postpone(i)
 	return nil

@@ -333,3 +333,18 @@ func many(b *testing.B, n int) *Crawler {
 	}
 	return c
 }
+
+// TestPagesNeedEstimates: pages are for learners that estimate how often they change.
+func TestPagesNeedEstimates(t *testing.T) {
+	kind := Kinds[0] // lspe
+	kind.Name, kind.FromItems = "harvests", true
+	Kinds = append(Kinds, kind)
+	t.Cleanup(func() { Kinds = Kinds[:len(Kinds)-1] })
+	_, err := NewCrawler(began, CrawlerOptions{
+		Learner: "harvests", Epoch: time.Minute, Budget: 1, Objective: env.Objective{Law: env.LawFreshness},
+	})
+	want := `objective is freshness, and the learner "harvests" does not estimate how often pages change`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+}

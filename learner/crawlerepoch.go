@@ -146,8 +146,8 @@ func (c *Crawler) Shift(by time.Duration) { c.setClock(c.now.Add(by)) }
 func (c *Crawler) setClock(now time.Time) {
 	c.start = c.start.Add(now.Sub(c.now)).Truncate(time.Second) // as it is saved
 	c.now = now
-	if l, ok := c.learner.(interface{ SetStart(int64) }); ok {
-		l.SetStart(c.start.Unix())
+	if c.items != nil {
+		c.items.SetStart(c.start.Unix())
 	}
 }
 
@@ -195,7 +195,7 @@ func (c *Crawler) learn() {
 	c.open.Update(c.done, &c.view)
 	for _, d := range c.done {
 		for p := &c.src[d.Source]; p.Pings > 0; p.Pings-- {
-			c.open.(env.PageLearner).Ping(d.Source)
+			c.items.Ping(d.Source)
 		}
 	}
 	c.done = c.done[:0]
@@ -317,18 +317,17 @@ func (c *Crawler) item(it Item, at time.Time) env.Item {
 // their worth unknown.
 func (c *Crawler) Report(source string, at time.Time, items ...Item) error {
 	i, err := c.find(source)
-	r, ok := c.open.(env.Reporter)
 	switch {
 	case err != nil:
 		return err
-	case !ok:
+	case c.items == nil:
 		return fmt.Errorf("the learner %q takes up no worth later", c.opt.Learner)
 	}
 	for _, it := range items {
 		if !(it.Worth >= 0 && it.Worth <= MostWorth) {
 			return errWorth(source, it.Worth)
 		}
-		r.Report(i, c.item(it, at))
+		c.items.Report(i, c.item(it, at))
 	}
 	return nil
 }
@@ -347,7 +346,7 @@ func (c *Crawler) Ping(source string, at time.Time) error {
 	if p := &c.src[i]; p.Done > 0 { // the learner has yet to take up the crawl before it
 		p.Pings++
 	} else {
-		c.open.(env.PageLearner).Ping(i)
+		c.items.Ping(i)
 	}
 	return nil
 }

@@ -249,8 +249,8 @@ func (c *Crawler) Belief(source string) (b Belief, err error) {
 		return b, err
 	}
 	b.Price = c.open.Price() * c.src[i].Rules.Cost
-	if e, ok := c.open.(env.Estimator); ok {
-		items, inflow, _ := e.Estimate(i)
+	if c.items != nil {
+		items, inflow, _ := c.items.Estimate(i)
 		b.Items, b.Interest = items/c.opt.Epoch.Hours(), inflow/c.opt.Epoch.Hours()
 	}
 	last := c.view.Last[i]
@@ -259,7 +259,7 @@ func (c *Crawler) Belief(source string) (b Belief, err error) {
 	}
 	due := float64(c.limits.NotBefore[i])
 	if c.pages() {
-		changes, unseen, ahead := c.open.(env.PageLearner).EstimatePage(i)
+		changes, unseen, ahead := c.items.EstimatePage(i)
 		b.Changes = changes / c.opt.Epoch.Hours()
 		if c.src[i].Done > 0 { // the learner has yet to take up the crawl, and counts pings before it
 			ahead = 0

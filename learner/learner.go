@@ -190,13 +190,19 @@ func (p lspeObserved) Metrics() []Metric          { return []Metric{{"price", p.
 func (p lspeObserved) State() any                 { return p.Learner.State() }
 func (p lspeObserved) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 
-func (p lspeOnline) Agent() env.Agent           { return env.NewAgent[env.Online](p.Learner) }
+func (p lspeOnline) Agent() env.Agent {
+	return env.NewAgent[env.Online](p.Learner).WithRescale(p.Rescale)
+}
+
 func (p lspeOnline) Frozen() env.Agent          { return env.NewAgent[env.Online](p.Learner.Frozen()) }
 func (p lspeOnline) Metrics() []Metric          { return []Metric{{"price", p.Price()}} }
 func (p lspeOnline) State() any                 { return p.Learner.State() }
 func (p lspeOnline) SetState(data []byte) error { return restore(data, p.Learner.SetState) }
 
-func (f forecastLearner) Agent() env.Agent           { return env.NewAgent[env.Online](f.Learner) }
+func (f forecastLearner) Agent() env.Agent {
+	return env.NewAgent[env.Online](f.Learner).WithReport(f.Report)
+}
+
 func (f forecastLearner) Frozen() env.Agent          { return env.NewAgent[env.Online](f.Learner.Frozen()) }
 func (f forecastLearner) Metrics() []Metric          { return []Metric{{"price", f.Price()}} }
 func (f forecastLearner) State() any                 { return f.Learner.State() }

@@ -88,11 +88,7 @@ type Learner struct {
 	fixed []env.Source
 }
 
-var (
-	_ env.DynamicLearner = (*Learner)(nil)
-	_ env.Reporter       = (*Learner)(nil)
-	_ env.Estimator      = (*Learner)(nil)
-)
+var _ env.ItemLearner = (*Learner)(nil)
 
 // New returns the learner; nil settings are [DefaultSettings].
 func New(t env.Terms, set *Settings) (*Learner, error) {
@@ -214,7 +210,7 @@ func (l *Learner) setCost(i int, cost float64) {
 	l.sel.SetCost(l.terms.Costs, i)
 }
 
-// SetStart moves the Unix time of the first decision: the clock was set, and hours and
+// SetStart implements env.ItemLearner: the clock was set, and hours and
 // days are others from now on.
 func (l *Learner) SetStart(start int64) {
 	l.terms.Start = start
@@ -223,7 +219,7 @@ func (l *Learner) SetStart(start int64) {
 	}
 }
 
-// Report implements env.Reporter. The source is looked at again.
+// Report implements env.ItemLearner. The source is looked at again.
 func (l *Learner) Report(i int, it env.Item) {
 	if l.est != nil {
 		l.est.Report(i, it)
@@ -255,7 +251,7 @@ func (l *Learner) Threshold(i int) float64 {
 	return max(1, float64(age)-l.ahead(i))
 }
 
-// Estimate implements env.Estimator: λ, λξ̄ and c as they are known by now.
+// Estimate implements env.ItemLearner: λ, λξ̄ and c as they are known by now.
 func (l *Learner) Estimate(i int) (items, inflow, decay float64) {
 	if l.est == nil {
 		return 0, 0, 0

@@ -11,7 +11,7 @@ import (
 // is estimated is how often it changes. What it is worth that the copy is fresh is given. The
 // index is the papers', with Δ for c and μ for λξ̄ (docs/freshness.md).
 
-var _ env.PageLearner = (*Learner)(nil)
+var _ env.ItemLearner = (*Learner)(nil)
 
 // beginPages begins with nothing known of the pages. There is no optimism: the index of a page
 // that has waited goes as 1/Δ, and one that is thought to change too often starves.
@@ -76,7 +76,7 @@ func (l *Learner) takePings(o *env.Online) {
 	}
 }
 
-// SetImportance implements env.PageLearner. The source is looked at again.
+// SetImportance implements env.ItemLearner. The source is looked at again.
 func (l *Learner) SetImportance(i int, importance float64) {
 	if l.pages != nil {
 		l.terms.Importance[i] = importance
@@ -84,7 +84,7 @@ func (l *Learner) SetImportance(i int, importance float64) {
 	}
 }
 
-// Ping implements env.PageLearner. The source is looked at again.
+// Ping implements env.ItemLearner. The source is looked at again.
 func (l *Learner) Ping(i int) {
 	if l.pages != nil {
 		l.pages.Ping(i)
@@ -92,7 +92,7 @@ func (l *Learner) Ping(i int) {
 	}
 }
 
-// EstimatePage implements env.PageLearner.
+// EstimatePage implements env.ItemLearner.
 func (l *Learner) EstimatePage(i int) (changes, unseen, ahead float64) {
 	if l.pages == nil {
 		return 0, 0, 0

@@ -119,7 +119,8 @@ func replayFrom(
 // cold knows nothing at first, and observes what items were worth after 48 hours.
 func cold(set Settings) func(env.Terms, env.Instance) env.Agent {
 	return func(terms env.Terms, _ env.Instance) env.Agent {
-		return env.NewAgent[env.Online](newLearner(terms, &set)).Late(48, env.Instance{})
+		l := newLearner(terms, &set)
+		return env.NewAgent[env.Online](l).WithReport(l.Report).Late(48, env.Instance{})
 	}
 }
 

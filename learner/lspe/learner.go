@@ -230,8 +230,8 @@ func (l *Learner) shorten(s *Source, age, harvest float64) (float64, float64) {
 	return age, harvest
 }
 
-// Rescale implements env.Rescaler: all that is learned from the harvests of a source
-// is linear in them.
+// Rescale takes in that what source i has brought so far is worth so many times what it
+// was thought to be. All that is learned from the harvests of a source is linear in them.
 func (l *Learner) Rescale(i int, by float64) {
 	s := &l.src[i]
 	s.Dispersion *= by
