@@ -3,9 +3,10 @@
     python benchmark/make.py --trace DIR
 
 plays every policy below in all tasks of its track under the first test seeds, and in the recordings that DIR has, once,
-and writes leaderboard.json and the tables of README.md. Runs are kept in a directory by the commit of the code that was
-played, so that the same command goes on after an interruption. Rows of methods that are trained before come from files
-in rows/, as ``python -m ephemera.benchmark --format json`` prints them.
+and writes leaderboard.json and the tables of README.md. Rows of the file stay whose code has not changed since their
+commit: that of the worlds, of the account and of their own policy, but not that of other learners. Runs are kept in a
+directory by the commit of the code that was played, so that the same command goes on after an interruption. Rows of
+methods that are trained before come from files in rows/, as ``python -m ephemera.benchmark --format json`` prints them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,23 @@ def in_turn(view: ephemera.View) -> Any:
 
 
 PYTHON = {"in-turn": in_turn, "wiql": tabular.Wiql, "ucwhittle": tabular.UcWhittle}
-GO = ["env", "baselines", "learner", "features", "internal", "python/native"]
+PLAYED = [  # code that all rows depend on: worlds, exact Whittle and its account, tasks and seeds
+    "env", "baselines", "internal", "python/native",
+    ":(glob)experiments/*.go", "experiments/result", "experiments/stats",
+    "python/src/ephemera/tasks.py", "python/src/ephemera/protocol.py", "python/src/ephemera/world.py",
+]  # fmt: skip
+LOOP = ["python/src/ephemera/loop.py"]
+LEARNED = ["learner/forecast", "learner/estimate", "learner/learner.go"]
+OWN = {
+    "lspe": ["learner/lspe", "learner/critic", "learner/internal", "learner/learner.go"],
+    "forecast": LEARNED,
+    "certainty": LEARNED,
+    "in-turn": LOOP,
+    "wiql": [*LOOP, "python/peers/tabular.py"],
+    "ucwhittle": [*LOOP, "python/peers/tabular.py"],
+}
+"""What only the rows of one policy depend on; those of baselines have all they need in PLAYED."""
+ROOM = 2  # points below full knowledge that a task leaves where it is not solved
 NAIVE = ("round-robin", "in-turn")
 UNTRAINED = ("nutch", "stormcrawler", "miniflux", "commafeed", "myopic", *NAIVE)  # of what is seen nothing is fitted
 SEEN = {
@@ -61,24 +78,44 @@ SEEN = {
 }
 
 
-def commit(*paths: str) -> str:
-    """Return the last commit that changed paths of the repository, from its root, marked where they differ from it."""
-    of = ["--", *paths, ":(exclude,top)*_test.go"]
-    git = ["git", "-C", str(HERE.parents[1])]
-    last = subprocess.run([*git, "log", "-1", "--format=%h", "--abbrev=12", *of], check=True, capture_output=True)
-    now = subprocess.run([*git, "status", "--porcelain", *of], check=True, capture_output=True)
+def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Ask Git about the repository, with paths from its root."""
+    return subprocess.run(["git", "-C", str(HERE.parents[1]), *arguments], capture_output=True)
+
+
+def code(name: str) -> list[str]:
+    """Return the paths that the rows of a policy depend on, as Git takes them; tests are none."""
+    return ["--", *PLAYED, *OWN.get(name, []), ":(exclude,top)*_test.go"]
+
+
+def commit(name: str) -> str:
+    """Return the last commit that changed what the rows of a policy depend on, marked where it has changed since."""
+    last, now = git("log", "-1", "--format=%h", "--abbrev=12", *code(name)), git("status", "--porcelain", *code(name))
+    last.check_returncode()
     return last.stdout.decode().strip() + ("-changed" if now.stdout else "")
 
 
-def rows(kept: Path, processes: int, recordings: Path) -> list[dict[str, Any]]:
-    """Return the rows of all policies, played where they are not kept."""
+def fresh(row: dict[str, Any]) -> bool:
+    """Tell whether what a row depends on is still that of its commit."""
+    if row["seeds"] != SEEDS or row["commit"].endswith("-changed"):
+        return False
+    same = git("diff", "--quiet", row["commit"], *code(row["policy"])).returncode == 0  # 128: no such commit here
+    return same and not commit(row["policy"]).endswith("-changed")
+
+
+def rows(kept: Path, processes: int, recordings: Path, before: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of all policies: those of before that are fresh, others played where they are not kept."""
     for file in (ephemera.tasks.RECORDINGS[t] for t in RECORDINGS):
         if not (recordings / file).exists():
             raise FileNotFoundError(f"there is no {recordings / file}")
+    old = {(r["track"], r["policy"]): r for r in before if fresh(r)}
     made = []
     for track, names in POLICIES.items():
         for name in names:
-            of = commit(*(GO if name not in PYTHON else [*GO, "python/peers/tabular.py"]))
+            of = commit(name)
+            if (track, name) in old:  # the code is the same, and so is what it would be called if it were played now
+                made.append(old[track, name] | {"commit": of, "version": ephemera.__version__})
+                continue
             policy = PYTHON.get(name, name)
             how: dict[str, Any] = {"processes": processes, "name": name}
             room = kept / of / track / name
@@ -143,7 +180,8 @@ def tasks(made: list[dict[str, Any]]) -> str:
         "room",
     ]
     lines = ["| " + " | ".join(head) + " |", "|---|--:|--:|---|--:|--:|---|"]
-    small, full = [], []
+    small: list[str] = []
+    left_in: dict[str, dict[bool, list[str]]] = {}  # by track: tasks that leave room, and those that do not
     for t in [t for t in ephemera.TASKS if t in earned]:
         of = earned[t]
         every = [(e["share"], p, track) for track, ps in of.items() for p, e in ps.items()]
@@ -161,7 +199,8 @@ def tasks(made: list[dict[str, Any]]) -> str:
         room = {track: 100 * (known[0] - share) for track, share in best.items()}
         if spread < 10:
             small.append(t)
-        full += [f"{t} ({track})" for track, left in room.items() if left < 2]
+        for track, left in room.items():
+            left_in.setdefault(track, {True: [], False: []})[left >= ROOM].append(f"{t} {left:.1f}")
         cells = [
             t, f"{100 * naive[0]:.1f}", f"{plain[1]} {100 * plain[0]:.1f}",
             "; ".join(f"{track}: {ranked(ps)}" for track, ps in learners.items()),
@@ -169,10 +208,11 @@ def tasks(made: list[dict[str, Any]]) -> str:
             ", ".join(f"{track} {left:.1f}" for track, left in room.items()),
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", f"| track | leave {ROOM} points or more | solved: leave less |", "|---|---|---|"]
     lines += [
-        "",
-        f"Spread under 10 points: {', '.join(small) or 'none'}. Room under 2 points: {', '.join(full) or 'none'}.",
+        f"| {track} | {', '.join(x[True]) or '–'} | {', '.join(x[False]) or '–'} |" for track, x in left_in.items()
     ]
+    lines += ["", f"Spread under 10 points: {', '.join(small) or 'none'}."]
     return "\n".join(lines) + "\n"
 
 
@@ -215,13 +255,16 @@ def main() -> int:
     p.add_argument("--trace", type=Path, help="directory of the recordings")
     p.add_argument("--kept", type=Path, default=Path("leaderboard-runs"), help="directory that keeps each run")
     p.add_argument("--processes", type=int, default=1, help="runs at a time; default: 1")
-    p.add_argument("--out", type=Path, default=HERE / "leaderboard.json", help="default: that of the page")
+    p.add_argument(
+        "--out", type=Path, default=HERE / "leaderboard.json", help="default: that of the page, whose fresh rows stay"
+    )
     p.add_argument("--table", action="store_true", help="play nothing: add rows/ to the file, and write the page")
     a = p.parse_args()
     if not a.table and a.trace is None:
         p.error("--trace is needed: the directory of the recordings")
+    before = json.loads(a.out.read_text("utf-8"))["rows"] if a.out.exists() else []
     try:
-        made = json.loads(a.out.read_text("utf-8"))["rows"] if a.table else rows(a.kept, a.processes, a.trace)
+        made = before if a.table else rows(a.kept, a.processes, a.trace, before)
     except KeyboardInterrupt:
         print(f"\n{p.prog}: interrupted; the same command goes on with {a.kept}", file=sys.stderr)
         return 1

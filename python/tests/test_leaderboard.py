@@ -3,6 +3,8 @@
 import gzip
 import importlib.util
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -69,6 +71,9 @@ def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(ephemera, "benchmark", play)
     assert made("b.json", 2, "b") == 0
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    monkeypatch.setattr(ephemera, "benchmark", ended)
+    before, asked = (tmp_path / "b.json").read_bytes(), [()] * 9
+    assert made("b.json", 1, "c") == 0 and (tmp_path / "b.json").read_bytes() == before and len(asked) == 9  # all fresh
     runs = [len(list((tmp_path / kept).rglob("runs/*.json"))) for kept in "ab"]
     assert runs[0] == runs[1] > len(before)  # none was played twice
     found = json.loads((tmp_path / "a.json").read_text())["rows"]
@@ -77,3 +82,60 @@ def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
     (tmp_path / "trace_hn.csv.gz").unlink()
     with pytest.raises(FileNotFoundError, match="trace_hn"):
         made("c.json", 1, "a")
+
+
+def test_a_row_is_stale_when_its_own_code_has_changed(make, tmp_path, monkeypatch):
+    """A commit to a learner makes its rows stale, one to a world those of all, and one to a test or a page none."""
+    git = shutil.which("git")
+    if git is None:
+        pytest.skip("no Git")
+    monkeypatch.setattr(make, "HERE", tmp_path / "python" / "benchmark")
+
+    def change(path, text):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    def commit(path, text):
+        change(path, text)
+        who = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-C", tmp_path]
+        for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+            subprocess.run([git, *who, *command], check=True)
+
+    def stale():
+        return {name for name, row in played.items() if not make.fresh(row)}
+
+    commit("env/a.go", "1")
+    commit("learner/lspe/a.go", "1")
+    names = ["lspe", "forecast", "whittle", "wiql"]
+    played = {name: {"policy": name, "seeds": make.SEEDS, "commit": make.commit(name)} for name in names}
+    assert played["lspe"]["commit"] != played["whittle"]["commit"] and not stale()
+    commit("README.md", "of another room")
+    commit("env/a_test.go", "2")
+    assert not stale()
+    change("learner/lspe/a.go", "2")  # not yet committed
+    assert stale() == {"lspe"} and make.commit("lspe").endswith("-changed")
+    commit("learner/lspe/a.go", "2")
+    assert stale() == {"lspe"}
+    commit("learner/lspe/a.go", "1")  # as it was
+    assert not stale()
+    commit("python/peers/tabular.py", "2")
+    assert stale() == {"wiql"}
+    commit("env/a.go", "2")
+    assert stale() == set(names)
+    played["lspe"] |= {"commit": make.commit("lspe"), "seeds": make.SEEDS + 1}
+    assert "lspe" in stale()
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("lspe", "learner/lspe"), ("forecast", "learner/forecast"), ("salmut", "baselines")]
+)
+def test_a_row_names_all_code_that_it_depends_on(make, name, package):
+    """What the package of a policy is built from makes its row stale."""
+    go, root = shutil.which("go"), ROOM.parents[1]
+    if go is None or not (root / "go.mod").exists():
+        pytest.skip("no Go")
+    said = subprocess.run([go, "list", "-deps", f"./{package}"], cwd=root, check=True, capture_output=True, text=True)
+    deps = [d.removeprefix("ephemera/") for d in said.stdout.split() if d.startswith("ephemera/")]
+    assert package in deps and "env" in deps
+    for d in deps:
+        assert any(d == path or d.startswith(path + "/") for path in make.code(name)), d
