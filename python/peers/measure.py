@@ -3,8 +3,8 @@
     python peers/measure.py --trace trace_hn.csv.gz
 
 measures what tasks.json lacks, and writes the table of README.md anew. What was measured
-in another way than today's, with another version, other settings, epochs or worlds, is
-measured again.
+in another way than today's, with other settings, epochs, worlds or other behaviour of a
+learner, is measured again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import ephemera
+from ephemera import _library
 
 try:
     import stable_baselines3
@@ -35,6 +36,8 @@ HERE = Path(__file__).parent
 TEST, LEARN = 1001, 10_000  # first seed of the worlds of the test, epochs of the learners
 EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
 EPOCHS = 50_000  # for which the deep agents are trained
+TENTHS = 10  # parts of a training curve
+FLAT = 1.0  # points of the bound: a training is flat when its last tenth brought less, with 95 %
 CHECK = 300  # epochs of a run that shows whether a world and a learner are those of the file
 REGRET = {"instance": "wide:10", "budget": 1, "knowledge": "online"}
 TASKS = [name for name in ephemera.TASKS if name.endswith("-v1")]  # benchmark/ has the others
@@ -183,7 +186,8 @@ def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[
     model = kind(policy, env, seed=seed, device="cpu", **how).learn(epochs)
     seconds = time.process_time() - began
     env.close()
-    return {"share": round(measured(model, task, whittle), 6), "seconds": round(seconds, 1)}
+    curve = [round(float(part.mean()), 4) for part in np.array_split(env.earned, TENTHS)]
+    return {"share": round(measured(model, task, whittle), 6), "curve": curve, "seconds": round(seconds, 1)}
 
 
 def regret(seed: int, epochs: int) -> dict[str, Any]:
@@ -269,6 +273,36 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"Made with version {ephemera.__version__}.{trained}{old}"])
 
 
+def curves(found: dict[str, Any]) -> str:
+    """Return the table of what the last tenth of each training brought more than the one before.
+
+    It is flat where even the upper end of the interval is below a point.
+    """
+    lines = [
+        "| task | agent | seeds | last three tenths of training | the last brought | flat |",
+        "|---|---|--:|--:|--:|---|",
+    ]
+    for name in TASKS:
+        for agent in AGENTS[2:]:
+            rows = [r["curve"] for r in found.get(name, {}).get(agent, {}).get("rows", []) if "curve" in r]
+            if len(rows) < 5:  # of fewer there is no interval
+                continue
+            tenths = 100 * np.array(rows)
+            (gain,) = _library.ask(0, "means", [(tenths[:, -1] - tenths[:, -2]).tolist()])
+            ends = ", ".join(f"{x:.1f}" for x in tenths[:, -3:].mean(axis=0))
+            of = f"{gain['value']:+.1f} ({gain['lo']:+.1f} to {gain['hi']:+.1f})"
+            lines.append(f"| {name} | {agent} | {len(rows)} | {ends} | {of} | {'yes' if gain['hi'] < FLAT else 'no'} |")
+    return "\n".join(lines)
+
+
+def written(text: str, found: dict[str, Any]) -> str:
+    """Return the page with its tables made anew."""
+    for begin, of in (("<!-- table -->\n", table), ("<!-- table of curves -->\n", curves)):
+        head, rest = text.split(begin)
+        text = head + begin + of(found) + "\n" + rest[rest.index("<!-- end of table -->") :]
+    return text
+
+
 class Kept:
     """The rows of a file, by task and agent."""
 
@@ -281,10 +315,13 @@ class Kept:
                     of[agent] = {"made": {}, "rows": rows}
 
     def rows(self, task: str, agent: str, how: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the rows that were made in that way; others go."""
+        """Return the rows that were made in that way; others go.
+
+        Rows of another version are of today where settings, epochs and what is earned and seen in a short run are.
+        """
         of = self.found.setdefault(task, {})
         how = json.loads(json.dumps(how))
-        if agent not in of or of[agent]["made"] != how:
+        if agent not in of or of[agent]["made"] | {"version": how["version"]} != how:
             if agent in of:
                 print(f"{task}: what {agent} earns is stale, and measured again", flush=True)
             of[agent] = {"made": how, "rows": []}
@@ -308,7 +345,8 @@ class Kept:
 def measure(name: str, task: dict[str, Any], kept: Kept, agents: list[str], seeds: int, epochs: int) -> None:
     """Measure what a file lacks of a task."""
     world, tests, steps = tested(task)
-    names = ["whittle", *{"online": ["lspe", "certainty"], "observed": ["lspe"], "model": []}[task["knowledge"]]]
+    learners = {"online": ["lspe", "certainty"], "observed": ["lspe"], "model": []}[task["knowledge"]]
+    names = ["whittle", *(learner for learner in learners if learner in agents)]
     long = LEARN if steps else None
     for policy, how in learners_made(names, world, long).items():
         rows = kept.rows(name, policy, how)
@@ -357,9 +395,7 @@ def main() -> None:
     whole = a.table or (a.tasks == TASKS and a.agents == AGENTS and a.trace)
     if whole and a.out.resolve() == HERE / "tasks.json":  # rows were found to be of today, or the table marks them
         page = HERE / "README.md"
-        begin, end = "<!-- table -->\n", "<!-- end of table -->"
-        head, rest = page.read_text().split(begin)
-        page.write_text(head + begin + table(kept.found) + "\n" + rest[rest.index(end) :])
+        page.write_text(written(page.read_text("utf-8"), kept.found), "utf-8")
 
 
 if __name__ == "__main__":

@@ -112,12 +112,44 @@ def test_peers(tmp_path, algorithm):
     said, shorter = measure(3000)
     assert f"what {algorithm} earns is stale" in said and shorter[algorithm]["made"]["epochs"] == 3000
     kept = json.loads(out.read_text())
-    kept["TableIMean-v1"][algorithm]["made"]["version"] = "0.0.1"  # as of another version,
-    kept["TableIMean-v1"]["whittle"]["made"]["check"][0] += 1  # and of another world
+    for of in kept["TableIMean-v1"].values():
+        of["made"]["version"] = "0.0.1"  # as of another version, in which all was the same
+    out.write_text(json.dumps(kept))
+    assert measure(3000)[0] == ""
+    for of in kept["TableIMean-v1"].values():
+        of["made"]["check"][0] += 1  # as of another world
     out.write_text(json.dumps(kept))
     said, again = measure(3000)
     assert said.count("is stale") == 2 and again["whittle"] == shorter["whittle"]
     assert again[algorithm]["rows"][0]["share"] == shorter[algorithm]["rows"][0]["share"]
+    assert len(again[algorithm]["rows"][0]["curve"]) == 10
+
+
+def test_peers_say_whether_their_training_was_flat():
+    """A training is flat when its last tenth brought less than a point, and too few or noisy seeds do not show it."""
+    module = peers()
+    last = {"flat": [0.900, 0.901], "rising": [0.90, 0.93], "noisy": [0.90, 0.90]}
+    noise = {"flat": 0.001, "rising": 0.001, "noisy": 0.05}
+    for kind, said in {"flat": "yes", "rising": "no", "noisy": "no"}.items():
+        rows = [{"curve": [0.5] * 8 + [last[kind][0], last[kind][1] + noise[kind] * (-1) ** k]} for k in range(10)]
+        line = module.curves({"TableI-v1": {"PPO": {"rows": rows}}}).splitlines()[-1]
+        assert line.startswith("| TableI-v1 | PPO | 10 | 50.0, 90.0,") and line.endswith(f"| {said} |"), line
+
+
+def test_the_tables_of_the_page_are_what_the_file_says():
+    """Nothing is entered by hand."""
+    module = peers()
+    text = (module.HERE / "README.md").read_text("utf-8")
+    assert module.written(text, json.loads((module.HERE / "tasks.json").read_text("utf-8"))) == text
+
+
+def peers():
+    """Return the script of the tasks as a module."""
+    script = Path(__file__).parents[1] / "peers" / "measure.py"
+    spec = importlib.util.spec_from_file_location("measure", script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_peers_of_before(tmp_path):
@@ -132,8 +164,5 @@ def test_peers_of_before(tmp_path):
     agents = json.loads(out.read_text())["TableIMean-v1"]
     assert agents["whittle"]["made"]["version"] == ephemera.__version__ and agents["whittle"]["rows"] != rows
     assert agents["PPO"] == {"made": {}, "rows": rows}
-    spec = importlib.util.spec_from_file_location("measure", script)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    page = module.table({"TableIMean-v1": agents})
+    page = peers().table({"TableIMean-v1": agents})
     assert "| 90.0 (90.0–90.0, 1 seed) ° |" in page and "Rows with ° are of before and stale." in page
