@@ -15,6 +15,7 @@ import (
 type Entry struct {
 	Name  string
 	About string // one line
+	Page  string // of the docs, which lists the settings of a learner; empty for none
 	// Levels are the levels of knowledge at which it differs; the first is the
 	// one that a sweep gives it. None stands for the model. A policy with the
 	// model among them runs at any level, and does not look at what else is
@@ -228,7 +229,7 @@ func Catalogue() []*Entry {
 func Learners() (all []*Entry) {
 	for _, k := range learner.Kinds {
 		all = append(all, &Entry{
-			Name: k.Name, About: k.About, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
+			Name: k.Name, About: k.About, Page: k.Page, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
 			Learns: true, FromItems: k.FromItems, New: func(g Inputs, s any) (env.Agent, learner.Learner, error) {
 				l, err := k.New(g, s)
 				if err != nil {

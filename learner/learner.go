@@ -60,6 +60,7 @@ type Inputs struct {
 type Kind struct {
 	Name   string
 	About  string // one line
+	Page   string // of the docs, which lists its settings; empty for none
 	Levels []env.Level
 	// Version is that of the states at a level; nil is always 0. It rises with the form of
 	// a state, and where the same state would go on otherwise: a run that is resumed ends as
@@ -84,6 +85,7 @@ var Kinds = []Kind{
 	{ // where nothing is known but costs and budget, and where the true state is seen as well
 		Name:   "lspe",
 		About:  "the LSPE(0) actor-critic with a price for the budget",
+		Page:   "docs/lspe.md",
 		Levels: []env.Level{env.LevelOnline, env.LevelObserved},
 		Version: func(level env.Level) int {
 			if level == env.LevelObserved {
@@ -111,6 +113,7 @@ var Kinds = []Kind{
 	{ // where nothing is known beforehand, and items are seen
 		Name:     "forecast",
 		About:    "Whittle's index of what is foretold from crawled items",
+		Page:     "docs/online.md",
 		Levels:   []env.Level{env.LevelOnline},
 		Version:  func(env.Level) int { return forecast.Version },
 		Settings: func(env.Level) any { s := forecast.DefaultSettings(); return &s },
@@ -124,6 +127,7 @@ var Kinds = []Kind{
 	{
 		Name:     "paper",
 		About:    "the LSPE(0) actor-critic of Allerton 2019, as printed unless -set reading says otherwise",
+		Page:     "docs/paper-learner.md",
 		Levels:   []env.Level{env.LevelModel},
 		Version:  func(env.Level) int { return paper.Version },
 		Settings: func(env.Level) any { s := paper.DefaultSettings(); return &s },

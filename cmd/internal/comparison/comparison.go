@@ -90,9 +90,12 @@ func New(name, about, out string) *Comparison {
 		f.Func(x.name, x.usage, func(text string) error { return c.Run.Set(x.key, text) })
 	}
 	f.Uint64Var(&c.Run.Seed, "seed", c.Run.Seed, "`number` from which every random draw of the first run is derived")
-	var learners []string
+	var learners, pages []string
 	for _, x := range experiments.Learners() {
 		learners = append(learners, x.Name+" ("+x.About+")")
+		if x.Page != "" {
+			pages = append(pages, x.Page)
+		}
 	}
 	f.StringVar(&c.algorithm, "algorithm", "", "`name` of the learner: "+strings.Join(learners, ", ")+
 		"; by default the first that works with the level of knowledge")
@@ -100,7 +103,7 @@ func New(name, about, out string) *Comparison {
 		"observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first",
 		env.LevelModel, env.LevelObserved, env.LevelOnline)
 	f.Func("set", "`key=value` of a setting of the algorithm, such as kappa=4; may be repeated; "+
-		"docs/lspe.md, docs/online.md and docs/paper-learner.md list them", func(text string) error {
+		strings.Join(pages, ", ")+" list them", func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || key == "" {
 			return fmt.Errorf("%q is not of the form key=value", text)
