@@ -196,7 +196,7 @@ func (o *Options) compare(
 	table.Write([]string{"source", "published_unix", "number"})
 	var names []string
 	var waited []float64
-	requests, looks, rows := 0, 0, 0
+	looks, rows := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		names = append(names, name)
 		for _, it := range all[name].items {
@@ -210,9 +210,6 @@ func (o *Options) compare(
 			}
 		}
 		for _, at := range all[name].looks {
-			if at.After(begin) {
-				requests++
-			}
 			if measured(at) {
 				looks++
 			}
@@ -230,7 +227,7 @@ func (o *Options) compare(
 	}
 	rec = rec.With(names).Between(begin.Unix(), now.Unix())
 	opt := Options{
-		PerHour: float64(requests) / now.Sub(begin).Hours(), Objective: o.Objective,
+		PerHour: float64(looks) / out.To.Sub(out.From).Hours(), Objective: o.Objective,
 		Shortest: o.Shortest, Longest: o.Longest,
 	}
 	length, budget := opt.epoch()

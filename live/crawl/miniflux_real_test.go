@@ -28,6 +28,7 @@ type paced struct {
 }
 
 func (p *paced) Feeds() ([]Outline, []error, error) {
+	p.tell()
 	feeds, left, err := p.Reader.Feeds()
 	if err != nil {
 		time.Sleep(10 * time.Millisecond) // a minute, while it is away
@@ -36,10 +37,14 @@ func (p *paced) Feeds() ([]Outline, []error, error) {
 }
 
 func (p *paced) Refresh(place feed.Place) error {
+	p.tell()
+	return p.Reader.Refresh(place)
+}
+
+func (p *paced) tell() {
 	res, err := http.Get(fmt.Sprintf("http://%s/clock/%d", p.s.Server, p.s.now.Unix()))
 	check(err)
 	res.Body.Close()
-	return p.Reader.Refresh(place)
 }
 
 // publisher serves feeds /feed/K, which each show the last ten items at its time.

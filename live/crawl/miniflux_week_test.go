@@ -116,6 +116,17 @@ func publications(t *testing.T, begin time.Time) (at [][]int64) {
 	return at
 }
 
+// delays returns how many items of a time a Miniflux found, and within how many minutes: half, nine
+// tenths, and the mean.
+func delays(t *testing.T, dir, database string, from, to time.Time) []string {
+	return query(t, dir, database, fmt.Sprintf(`
+		select count(*), percentile_cont(.5) within group (order by d),
+			percentile_cont(.9) within group (order by d), avg(d)
+		from (select extract(epoch from created_at - published_at)::float/60 as d from entries
+			where published_at >= to_timestamp(%d) and published_at < to_timestamp(%d)) as found`,
+		from.Unix(), to.Unix()))[0]
+}
+
 // TestRealMinifluxWeek: eight days of the clock of three real Miniflux, each with its own
 // database and the same 50 feeds: two with their own schedulers, one that is steered. The last
 // seven are compared, from the databases.
@@ -168,6 +179,8 @@ func TestRealMinifluxWeek(t *testing.T) {
 		}},
 		{"learner", []string{"DISABLE_SCHEDULER_SERVICE=1", "SCHEDULER_ROUND_ROBIN_MIN_INTERVAL=5"}},
 	}
+	crawlers := map[string]*Crawler{}
+	var ticking sync.WaitGroup
 	for _, rule := range rules {
 		query(t, dir, "postgres", "create database "+rule.name)
 		free := must(net.Listen("tcp", "127.0.0.1:0"))
@@ -192,9 +205,6 @@ func TestRealMinifluxWeek(t *testing.T) {
 				"category_id": categories[0].ID,
 			}, &added)
 		}
-		if rule.name != "learner" {
-			continue
-		}
 		var key struct {
 			Token string `json:"token"`
 		}
@@ -202,20 +212,22 @@ func TestRealMinifluxWeek(t *testing.T) {
 		crawler := must(Open(Options{
 			Reader: NewMiniflux(m.address, key.Token), Dir: filepath.Join(t.TempDir(), "state"), PerHour: perHour,
 			Shortest: 5 * time.Minute, Longest: day, Now: c.now, Log: slog.New(slog.DiscardHandler),
+			Shadow: rule.name != "learner",
 		}))
 		defer crawler.Close()
-		go func() {
+		crawlers[rule.name] = crawler
+		ticking.Go(func() {
 			for c.now().Before(to) {
 				must(crawler.Tick())
 				time.Sleep(5 * time.Millisecond)
 			}
-		}()
+		})
 	}
 	for at := from; !at.After(to.Add(time.Hour)); at = at.Add(12 * time.Hour) {
 		c.sleepUntil(at)
 		t.Logf("%v has passed", at.Sub(begin).Round(time.Hour))
 	}
-	c.sleepUntil(to)
+	ticking.Wait()
 	mean := map[string]float64{}
 	for _, rule := range rules {
 		p.mu.Lock()
@@ -234,16 +246,27 @@ func TestRealMinifluxWeek(t *testing.T) {
 			m, _ := slices.BinarySearch(at, last.Unix())
 			published += m - n
 		}
-		row := query(t, dir, rule.name, fmt.Sprintf(`
-			select count(*), percentile_cont(.5) within group (order by d),
-				percentile_cont(.9) within group (order by d), avg(d)
-			from (select extract(epoch from created_at - published_at)::float/60 as d from entries
-				where published_at >= to_timestamp(%d) and published_at < to_timestamp(%d)) as found`,
-			from.Unix(), last.Unix()))[0]
+		row := delays(t, dir, rule.name, from, last)
 		found := must(strconv.Atoi(row[0]))
 		mean[rule.name] = must(strconv.ParseFloat(row[3], 64))
 		t.Logf("%-9s %5d requests, %5d items of %d: half within %s min, nine tenths %s, mean %s",
 			rule.name, requests, found, published, row[1], row[2], row[3])
+		if rule.name == "learner" {
+			continue
+		}
+		crawler := crawlers[rule.name]
+		crawler.mu.Lock()
+		crawler.recompare(c.now())
+		crawler.mu.Unlock()
+		crawler.comparisons.Wait()
+		page := crawler.compared
+		row = delays(t, dir, rule.name, page.From, page.To)
+		t.Logf("in its shadow, from %v to %v, of %s items: half within %s min, nine tenths %s, mean %s; the page: %s",
+			page.From, page.To, row[0], row[1], row[2], row[3], page.Why)
+		for _, one := range page.Rivals {
+			t.Logf("    %-40s %5d requests, of %d items: half within %.1f min, nine tenths %.1f, mean %.1f",
+				one.Name, one.Requests, page.Items, one.Half.Minutes(), one.Ninety.Minutes(), one.Mean.Minutes())
+		}
 	}
 	if best := min(mean["frequency"], mean["interval"]); mean["learner"] > best {
 		t.Errorf("mean %v minutes, and %v by the scheduler of Miniflux", mean["learner"], best)

@@ -706,6 +706,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv("EPHEMERA_TEST_LIFE"); text != "" {
 		var l life
 		json.Unmarshal([]byte(text), &l)
+		if l.Shadow {
+			l.watch()
+		}
 		l.live()
 	}
 	if _, err := os.Stat("/dev/shm"); err == nil {
