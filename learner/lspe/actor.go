@@ -41,7 +41,7 @@ func score(m float64) float64 {
 func (l *Learner) advantage(i int) (ax, ac float64) {
 	s, cost := &l.src[i], l.costs[i]
 	kappa := l.slope(i)
-	eta, work := s.Mean/s.Span, cost/s.Span
+	eta, work := s.Mean/float64(s.Span), cost/float64(s.Span)
 	wide := math.Exp(1 / kappa)
 	reach := s.Theta / (wide * wide) // θe^(m/κ)
 	for _, w := range scores {
@@ -110,14 +110,15 @@ func (l *Learner) act(i int, share float64) {
 // mean returns X̄/C, a source's mean harvest per budget unit.
 func (l *Learner) mean(i int) float64 {
 	s := &l.src[i]
-	return l.level(s) * l.pooled.of(&s.Phi) / l.costs[i]
+	level, pooled := l.level(s)
+	return level * pooled / l.costs[i]
 }
 
 // move sets θ within its bounds.
 func (l *Learner) move(i int, theta float64) {
 	s := &l.src[i]
-	if s.LastTheta > 0 {
-		theta = min(max(theta, s.LastTheta/maxThetaStep), s.LastTheta*maxThetaStep)
+	if last := float64(s.LastTheta); last > 0 {
+		theta = min(max(theta, last/maxThetaStep), last*maxThetaStep)
 	}
 	theta = min(max(1, theta), l.most())
 	if s.Theta > 0 {

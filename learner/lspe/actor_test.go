@@ -63,17 +63,17 @@ func TestGradient(t *testing.T) {
 			l.set, l.costs[0], l.pooled.mean, l.square = set, source.Cost, source.Harvest(l.round), 1
 			r := stream.New(1, stream.Test)
 			v := &l.src[0]
-			v.Theta, v.Unit = theta, theta
+			v.Theta, v.Unit = theta, float32(theta)
 			for range 5000 {
 				u := r.Float64()
 				age := math.Ceil(max(1, theta*math.Pow(u/(1-u), -1/kappa)-half))
 				v.Cycles++
-				l.learn(0, age, source.Harvest(age), l.set.B.At(int(v.Cycles)))
+				takeIn(l, 0, age, source.Harvest(age), l.set.B.At(int(v.Cycles)))
 			}
 			ax, ac := l.advantage(0)
 			// In units of the price's part, by which steps are measured; ∫f(1 − f)²dm = ½.
 			got := (ax - price*ac) / (allScores * price * source.Cost)
-			want /= -kappa / v.Span * price * source.Cost / 2
+			want /= -kappa / float64(v.Span) * price * source.Cost / 2
 			if math.Abs(got-want) > .05 {
 				t.Errorf("θ = %v, λ = %v: the actor's gradient is %.3f, and differences of β are %.3f",
 					theta, price, got, want)

@@ -1,8 +1,8 @@
 package lspe
 
-// start ends the first pass: the pooled curve by what was found, and the price at
-// which the thresholds that follow from it spend the budget. A pass in which nothing
-// was found is repeated.
+// start ends the first pass, when each source was crawled or a round is over, since crawls
+// may fail: the pooled curve by what was found, and the price at which the thresholds that
+// follow from it spend the budget. A pass in which nothing was found is repeated.
 func (l *Learner) start() {
 	l.pooled = newPooled(l.round)
 	p := &l.pooled
@@ -15,13 +15,13 @@ func (l *Learner) start() {
 			cost += l.costs[i]
 			square += (s.Mean*s.Mean - square) / float64(n)
 			l.harvest += s.Mean
-			for k, f := range p.features(s.Span) {
+			for k, f := range p.features(float64(s.Span)) {
 				mid[k] += (f - mid[k]) / float64(n)
 			}
 		}
 	}
 	mean := l.harvest / float64(n)
-	if mean == 0 {
+	if !(mean > 0) { // or not a number, where no crawl succeeded
 		l.line()
 		return
 	}
@@ -33,7 +33,7 @@ func (l *Learner) start() {
 	l.harvest /= cost
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
-			psi := p.features(s.Span)
+			psi := p.features(float64(s.Span))
 			p.add(&psi, &mid, s.Mean, 1, spread)
 		}
 	}
@@ -43,7 +43,7 @@ func (l *Learner) start() {
 	}
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
-			l.restart(i, s.Span, s.Mean)
+			l.restart(i, float64(s.Span), s.Mean)
 		}
 	}
 	// Where the pooled curve is flat all thresholds may go to its end at one price:
@@ -57,7 +57,7 @@ func (l *Learner) start() {
 			if by < 1 {
 				s.LastTheta = 0
 				l.move(i, by*s.Theta)
-				s.LastTheta = s.Theta
+				s.LastTheta = float32(s.Theta)
 			}
 			l.draw(s)
 			l.sleep(l.standing(i, float64(s.Noise)))
@@ -74,7 +74,7 @@ func (l *Learner) clearing() float64 {
 		for i := 0; i < len(l.src); i += step {
 			if s := &l.src[i]; s.Cycles > 0 {
 				prior := levelPrior * l.pooled.mean
-				level := (s.Mean + prior) / (l.pooled.at(s.Span) + prior)
+				level := (s.Mean + prior) / (l.pooled.at(float64(s.Span)) + prior)
 				cost += l.costs[i] / l.pooled.threshold(price*l.costs[i], level)
 			}
 		}
@@ -105,12 +105,18 @@ func (l *Learner) clearing() float64 {
 func (l *Learner) restart(i int, age, harvest float64) {
 	s := &l.src[i]
 	s.forget()
-	s.Cycles, s.Mean, s.Phi = 1, harvest, l.pooled.features(age)
-	s.Unit = l.round // of no power of z yet
-	l.move(i, l.pooled.threshold(l.price*l.costs[i], l.level(s)))
-	s.LastTheta = s.Theta
+	s.Cycles, s.Mean = 1, harvest
+	psi := l.pooled.features(age)
+	for k, f := range psi {
+		s.Phi[k] = float32(f)
+	}
+	s.Unit = float32(l.round) // of no power of z yet
+	level, _ := l.level(s)
+	l.move(i, l.pooled.threshold(l.price*l.costs[i], level))
+	s.LastTheta = float32(s.Theta)
 	age, harvest = l.shorten(s, age, harvest)
-	l.learn(i, age, harvest, 1)
+	psi = l.pooled.features(age)
+	l.learn(i, age, harvest, &psi, 1)
 	if l.set.Critic == "random" {
 		for j := range l.set.Features {
 			s.Wait[j], s.Toll[j] = l.rand.NormFloat64()*harvest, l.rand.NormFloat64()*l.costs[i]

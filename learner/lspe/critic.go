@@ -83,13 +83,14 @@ func init() {
 // fifty times the price at age 1 may be crawled at age 2 for good.
 //
 // It returns the mean of the pooled curve's features over the four.
-func (l *Learner) learn(i int, age, harvest, b float64) (center [poolFeatures]float64) {
+func (l *Learner) learn(
+	i int, age, harvest float64, psi *[poolFeatures]float64, b float64,
+) (center [poolFeatures]float64) {
 	s, d := &l.src[i], l.set.Features
-	s.Span += b * (age - s.Span)
+	s.Span += float32(b * (age - float64(s.Span)))
 	s.Mean += b * (harvest - s.Mean)
-	psi := l.pooled.features(age)
 	for k, f := range psi {
-		s.Phi[k] += b * (f - s.Phi[k])
+		s.Phi[k] += float32(b * (f - float64(s.Phi[k])))
 	}
 	p := l.prior(s)
 	prior := p / (float64(s.Cycles) + p)
@@ -156,13 +157,15 @@ const sweeps = 16 // steps of r that follow a cycle
 // of its thresholds, and may be given up though it is worth eight times the price.
 func (l *Learner) evaluate(i int) {
 	s, cost, d, gamma := &l.src[i], l.costs[i], l.set.Features, l.set.Gamma
+	unit := float64(s.Unit)
 	z := [2*degree + 1]float64{1}
 	copy(z[1:], s.Powers[:])
-	harvests, level := s.Harvests, l.level(s)
+	harvests := s.Harvests
+	level, _ := l.level(s)
 	for m := range harvests {
 		harvests[m] += level * s.Prior[m]
 	}
-	span := s.Unit * z[1]
+	span := unit * z[1]
 	eta, work := harvests[0]/span, cost/span
 
 	inverse := critic.Small(s.CrawlInverse[:])
@@ -183,9 +186,8 @@ func (l *Learner) evaluate(i int) {
 		return
 	}
 
-	var v [2*degree + 1]float64 // Z without cycles of one epoch
-	for m := range v {
-		v[m] = s.waited(m)
+	for m := range z {
+		z[m] = s.waited(m)
 	}
 	// With G = γB_ww⁻¹A_ww, and g̃ of what does not change, a step is w ← w + Gw + g̃.
 	inverse = critic.Small(s.WaitInverse[:])
@@ -194,19 +196,19 @@ func (l *Learner) evaluate(i int) {
 	for k := range d {
 		var a [critic.Most]float64
 		for j := range d {
-			a[j] = gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * v[j+k+2]
+			a[j] = gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * z[j+k+2]
 		}
 		inverse.Mul(&g[k], &a)
 	}
 	var x, c [critic.Most]float64
 	for j := range d {
-		f := s.Unit * nodePowers[j+1] * v[j+2] / nodes
+		f := unit * nodePowers[j+1] * z[j+2] / nodes
 		x[j] = -eta * f
 		for k := range d + 1 {
-			x[j] += lastPowers[j+1] * v[j+1+k] * s.Crawl[k]
+			x[j] += lastPowers[j+1] * z[j+1+k] * s.Crawl[k]
 		}
 		x[j] *= gamma
-		c[j] = gamma * (lastPowers[j+1]*v[j+1]*cost - work*f)
+		c[j] = gamma * (lastPowers[j+1]*z[j+1]*cost - work*f)
 	}
 	inverse.Mul(&gain, &x)
 	inverse.Mul(&toll, &c)

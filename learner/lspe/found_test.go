@@ -26,6 +26,20 @@ func TestFoundLate(t *testing.T) {
 	}
 }
 
+// TestAllFail: a learner whose crawls fail for long begins when one succeeds.
+func TestAllFail(t *testing.T) {
+	in := env.Lognormal(20, 2, 1)
+	l, w := newLearner(t, in, 1, nil), newHarvests(in, 1)
+	for range 60 {
+		l.Select(nil, &w.view)
+		w.view.Epoch++
+		l.Update(nil, &w.view)
+	}
+	if got := w.learn(l, 2000) / whittle(in, 2000).learning; got < .95 {
+		t.Errorf("%.4f of Whittle afterwards; want .95", got)
+	}
+}
+
 // quiet returns n sources with one item in ten epochs, of which half are gone after
 // an epoch and a half.
 func quiet(n int, budget float64) env.Instance {
@@ -41,7 +55,7 @@ func strand(l *Learner, w *harvests, i int, cycles int32) {
 	s.Theta = 1000
 	s.measure()
 	for range 30 {
-		l.learn(i, 1000, w.draw(i, 1000), .1)
+		takeIn(l, i, 1000, w.draw(i, 1000), .1)
 	}
 	s.Cycles = cycles
 	if _, asleep := l.ring.Wake(i); asleep {

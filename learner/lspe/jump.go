@@ -52,8 +52,8 @@ func (l *Learner) count(jumped bool, now int) {
 		return
 	}
 	l.share++
-	if l.share > max(worldLeast, worldShare*float64(len(l.src))) {
+	if l.share > worldShare*float64(len(l.src)) {
 		l.share, l.changed = 0, now
-		l.epochs = min(l.epochs, int(remembered*l.round))
+		l.epochs = min(l.epochs, int(worldMemory*l.round))
 	}
 }

@@ -71,10 +71,12 @@ func (l *Learner) line() {
 }
 
 // level returns how much more the source brings than the pooled curve at the same
-// ages, drawn to 1 by half a harvest (credibility; Bühlmann, 1967).
-func (l *Learner) level(s *Source) float64 {
+// ages, drawn to 1 by half a harvest (credibility; Bühlmann, 1967), and H̄ there.
+func (l *Learner) level(s *Source) (level, pooled float64) {
+	psi := [poolFeatures]float64{float64(s.Phi[0]), float64(s.Phi[1]), float64(s.Phi[2])}
+	pooled = l.pooled.of(&psi)
 	prior := levelPrior * l.pooled.mean / float64(s.Cycles)
-	return (s.Mean + prior) / (l.pooled.of(&s.Phi) + prior)
+	return (s.Mean + prior) / (pooled + prior), pooled
 }
 
 // variation returns σ²/X̄² of a cycle's harvest, drawn to that of all sources: one over
@@ -152,14 +154,14 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 		switch age := float64(max(1, c.Age)); {
 		case l.cold:
 			// Kept for the end of the first pass.
-			s.Mean, s.Span, s.Cycles = c.Interest, age, 1
+			s.Mean, s.Span, s.Cycles = c.Interest, float32(age), 1
 		case s.Cycles == 0:
 			l.restart(c.Source, age, c.Interest)
 			l.draw(s)
 			l.sleep(l.standing(c.Source, float64(s.Noise)))
 		default:
 			if int(before) < l.changed {
-				s.Cycles = min(s.Cycles, int32(remembered))
+				s.Cycles = min(s.Cycles, int32(worldMemory))
 			}
 			l.close(c.Source, age, c.Interest, now)
 		}
@@ -174,7 +176,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 	switch {
 	case !l.cold:
 		l.updatePrice()
-	case len(l.unseen) == 0 || float64(l.epoch-l.changed) > firstPass*l.round+1:
+	case len(l.unseen) == 0 || float64(l.epoch-l.changed) > l.round+1:
 		l.start()
 	}
 }
@@ -185,7 +187,9 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	s := &l.src[i]
 	l.harvest += (harvest/l.costs[i] - l.harvest) / harvestMemory
 	age, harvest = l.shorten(s, age, harvest)
-	expected := l.level(s) * l.pooled.at(age)
+	psi := l.pooled.features(age)
+	level, _ := l.level(s)
+	expected := level * l.pooled.of(&psi)
 	l.spread += ((harvest-expected)*(harvest-expected) - l.spread) / harvestMemory
 	l.square += (expected*expected - l.square) / harvestMemory
 	jumped := s.changeDetected(s.z(age), harvest)
@@ -194,12 +198,12 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 		l.restart(i, age, harvest)
 	} else {
 		s.Cycles++
-		center := l.learn(i, age, harvest, l.weight(s))
-		psi := l.pooled.features(age)
-		l.pooled.add(&psi, &center, harvest, l.level(s), l.variation(s))
+		center := l.learn(i, age, harvest, &psi, l.weight(s))
+		level, _ = l.level(s)
+		l.pooled.add(&psi, &center, harvest, level, l.variation(s))
 		s.LastTheta = 0
 		l.act(i, 1)
-		s.LastTheta = s.Theta
+		s.LastTheta = float32(s.Theta)
 	}
 	l.draw(s)
 	l.sleep(l.standing(i, float64(l.src[i].Noise)))
@@ -214,7 +218,7 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 // at a threshold that stays the second term is 0. Where a harvest has less than an item,
 // so that its variance σ² exceeds X̄², one cycle says less than the many that would go.
 func (l *Learner) weight(s *Source) float64 {
-	left := math.Abs(math.Log(s.Span / s.Theta))
+	left := math.Abs(math.Log(float64(s.Span) / s.Theta))
 	evidence := 1.
 	if s.Dispersion > s.Mean {
 		evidence = s.Mean / s.Dispersion

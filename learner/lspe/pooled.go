@@ -18,7 +18,7 @@ const poolFeatures = 3
 // R the round. Each ψ rises like ln s up to its time, and then no more: up to R/4 the slope
 // of ln H̄ over ln s is β₀ + β₁ + β₂, from there to 2R it is β₀ + β₁, and β₀ up to 16R.
 //
-// β is estimated by quasi-likelihood (Wedderburn, 1974) with a normal prior of mean ⅓: a
+// β is estimated by quasi-likelihood (Wedderburn, 1974) with a normal prior of mean ¼: a
 // crawl of source i that brings X at age s moves β along the score
 //
 //	(ψ(s) − ψ̄) (X/aH̄(s) − 1)/v
@@ -33,6 +33,7 @@ type pooled struct {
 	round  float64
 	critic *critic.Critic        // r: by how much β differs from the mean of its prior
 	origin [poolFeatures]float64 // ψ(R)
+	beta   [poolFeatures]float64 // β
 	mean   float64               // m, H̄(R), so that the mean of the first pass is that of H̄
 	count  int                   // crawls taken in
 
@@ -50,30 +51,34 @@ func newPooled(round float64) pooled {
 	set.Gamma, set.Epsilon, set.Scaled = 1, 1, true
 	p := pooled{round: round, critic: critic.New(poolFeatures, 1, set)}
 	p.origin = p.features(round)
+	p.settle()
 	return p
 }
 
-// features returns ψ(s) − ψ(R) of an age s.
+// features returns ψ(s) − ψ(R) of an age s. With d = 1 − e^(−x), 1 − e^(−2x) = d(2 − d): one
+// exponential does for all three.
 func (p *pooled) features(age float64) (psi [poolFeatures]float64) {
-	x := age / p.round
-	for k, over := range [poolFeatures]float64{16, 2, 1. / 4} {
-		psi[k] = math.Log(-math.Expm1(-x/over)) - p.origin[k]
+	d := -math.Expm1(-age / (16 * p.round))
+	for k := range psi {
+		psi[k] = math.Log(d) - p.origin[k]
+		for range 3 { // eight times as soon
+			d *= 2 - d
+		}
 	}
 	return psi
 }
 
-// beta returns β. Since interest is never negative, harvests do not fall with the age: a slope
+// settle sets β by r. Since interest is never negative, harvests do not fall with the age: a slope
 // of ln H̄ over ln s that is estimated below 0 counts as 0. (A first pass, in which levels and
 // ages are mixed up, may estimate that.)
-func (p *pooled) beta() (beta [poolFeatures]float64) {
+func (p *pooled) settle() {
 	r := p.critic.Weights(0)
 	var slope, held float64
-	for k := range beta {
+	for k := range p.beta {
 		slope += poolStart + r[k]
-		beta[k] = max(0, slope) - held
-		held += beta[k]
+		p.beta[k] = max(0, slope) - held
+		held += p.beta[k]
 	}
-	return beta
 }
 
 // farthest is the most of |ln H̄/m|, so that H̄ is never 0.
@@ -81,10 +86,9 @@ const farthest = 30
 
 // of returns H̄ for features, or for averages of them.
 func (p *pooled) of(psi *[poolFeatures]float64) float64 {
-	beta := p.beta()
 	var h float64
 	for k, f := range psi {
-		h += beta[k] * f
+		h += p.beta[k] * f
 	}
 	return p.mean * math.Exp(max(-farthest, min(farthest, h)))
 }
@@ -95,12 +99,11 @@ func (p *pooled) of(psi *[poolFeatures]float64) float64 {
 func (p *pooled) add(psi, center *[poolFeatures]float64, harvest, level, v float64) {
 	h := level * p.of(psi)
 	root := 1 / math.Sqrt(v)
-	beta := p.beta()
 	u := &p.scratch
 	var known float64
 	for k := range u {
 		u[k] = root * (psi[k] - center[k])
-		known += u[k] * (beta[k] - poolStart)
+		known += u[k] * (p.beta[k] - poolStart)
 	}
 	target := known + root*(harvest/h-1)
 	if !(math.Abs(target) < absurd) { // or not a number
@@ -112,6 +115,7 @@ func (p *pooled) add(psi, center *[poolFeatures]float64, harvest, level, v float
 	p.critic.Reward(0, target, u[:])
 	clear(p.critic.Weights(0)) // so that r becomes B⁻¹b̄
 	p.critic.Solve()
+	p.settle()
 }
 
 // at returns H̄ of an age.

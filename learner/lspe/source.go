@@ -27,13 +27,13 @@ type Source struct {
 	Toll  [degree]float64     // the same for the cost
 
 	Theta     float64 // θ, the threshold, an age from 1 on
-	Unit      float64 // τ, within a factor of two of θ
-	LastTheta float64 // θ when it was crawled last
+	LastTheta float32 // θ when it was crawled last
+	Unit      float32 // τ, within a factor of two of θ
 
 	// Averages over its own cycles alone.
-	Span float64               // S̄, of S, epochs
 	Mean float64               // X̄, of X
-	Phi  [poolFeatures]float64 // ψ, the pooled curve's features
+	Span float32               // S̄, of S, epochs
+	Phi  [poolFeatures]float32 // ψ, the pooled curve's features
 
 	Dispersion         float64 // of harvests around what was expected, squared over mean
 	Noise              float32 // L of the present cycle, logistic
@@ -76,7 +76,7 @@ func (s *Source) fade(b float64) {
 // and Morrison: the crawl is a transition from φ = (1, z, z², z³), and the waiting's come to
 // three, see waits.
 func (s *Source) take(features int, age, harvest, pooled, b float64) {
-	z := age / s.Unit
+	z := s.z(age)
 	v := 1.0
 	var phi [1 + degree]float64
 	for m := range s.Harvests {
@@ -113,13 +113,13 @@ func (s *Source) waited(m int) float64 {
 		z = s.Powers[m-1]
 	}
 	for range m {
-		v /= s.Unit
+		v /= float64(s.Unit)
 	}
 	return max(0, z-v)
 }
 
 // z returns the place of an age among the features.
-func (s *Source) z(age float64) float64 { return age / s.Unit }
+func (s *Source) z(age float64) float64 { return age / float64(s.Unit) }
 
 // expected returns the harvest of a crawl at z by the crawl block.
 func (s *Source) expected(z float64) float64 {
@@ -132,16 +132,16 @@ func cubic(w *[degree]float64, z float64) float64 { return z * (w[0] + z*(w[1]+z
 // measure keeps τ within a factor of two of θ. It doubles or halves, and all
 // that is held of powers of z is rescaled: the functions remain, bit for bit.
 func (s *Source) measure() {
-	for s.Theta > 2*s.Unit {
+	for s.Theta > 2*float64(s.Unit) {
 		s.rescale(2)
 	}
-	for s.Theta < s.Unit/2 {
+	for s.Theta < float64(s.Unit)/2 {
 		s.rescale(.5)
 	}
 }
 
 func (s *Source) rescale(by float64) {
-	s.Unit *= by
+	s.Unit *= float32(by)
 	v := by // by^m
 	for m := range s.Powers {
 		s.Powers[m] /= v

@@ -11,7 +11,7 @@ import (
 
 // Version is that of [State]. It rises where a State has another form, and where a learner
 // with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
-const Version = 31
+const Version = 32
 
 // State is the whole state of a [Learner] as data, between an Update and the
 // next Select. It goes with the settings and the terms with which the learner was
@@ -113,6 +113,7 @@ func (l *Learner) SetState(s State) error {
 	if err := l.rand.SetState(s.Rand); err != nil {
 		return err
 	}
+	p.settle()
 	p.mean, p.count, p.ages, p.worth = s.Mean, s.Count, s.Ages, s.Worth
 	l.epoch, l.epochs, l.cold, l.price, l.harvest = s.Epoch, s.Epochs, s.Cold, s.Price, s.Harvest
 	l.total, l.round, p.round = s.Total, max(1, s.Total/l.budget), s.Round
@@ -139,7 +140,7 @@ func checkSource(v *Source, cold, sleeps bool) error {
 	case v.Cycles < 0 || v.Last < -1:
 		return fmt.Errorf("cycles and last are %d and %d; allowed are 0 or more, and −1 or more", v.Cycles, v.Last)
 	case v.Cycles > 0 && !cold && !(v.Theta >= 1 && v.Theta <= math.MaxInt32 &&
-		v.Unit >= .5*v.Theta && v.Unit <= 2*v.Theta && v.LastTheta >= 0):
+		float64(v.Unit) >= .5*v.Theta && float64(v.Unit) <= 2*v.Theta && v.LastTheta >= 0):
 		return fmt.Errorf("threshold, unit and last threshold are %v, %v and %v; "+
 			"allowed are 1 to 2^31, half to twice the threshold, and 0 or more", v.Theta, v.Unit, v.LastTheta)
 	}

@@ -17,9 +17,9 @@ var (
 	forgetMost   = .5 // share: the most that a cycle counts where the actor has left the others behind
 
 	// Pooled curve.
-	poolRidge = 16.    // items: for how many the β counts with which the curve begins
-	poolStart = 1. / 3 // of each feature: that β
-	absurd    = 1e9    // standard deviations: a harvest that surprises more is left out
+	poolRidge = 16. // items: for how many the β counts with which the curve begins
+	poolStart = .25 // of each feature: that β; the mean of those that a dozen worlds ended with
+	absurd    = 1e9 // standard deviations: a harvest that surprises more is left out
 
 	// Actor.
 	priceFloor    = .1  // share of the mean harvest: the least price by which errors of W are measured
@@ -39,15 +39,12 @@ var (
 	judged      = 5.   // cycles before which nothing is expected
 	dispersions = 400. // cycles over which the dispersion is averaged
 	rarest      = 10.  // standard deviations: the most that a harvest counts in it
-	worldShare  = .1   // share of the sources that jump where the world has changed,
-	worldLeast  = 2.5  // sources: but more than so many,
-	worldMemory = 4.   // crawls per source in which they do
-	remembered  = 4.   // cycles that each source counts as having then
+	worldShare  = .1   // share of the sources that jump where the world has changed, within
+	worldMemory = 4.   // crawls per source; and the cycles that each source counts as having then
 
 	// Schedule and price.
 	sleepRounds    = 3.    // rounds: for how long a source sleeps at most
 	capacityMemory = 100.  // full epochs over which M̂ is averaged
 	harvestMemory  = 1000. // crawls over which h is averaged
-	firstPass      = 2.    // rounds after which the first pass ends though crawls failed or were not allowed
 	coldShare      = .5    // share of the budget below which the cold start shortens thresholds
 )

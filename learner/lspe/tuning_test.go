@@ -42,13 +42,10 @@ var tunings = []struct {
 	{"dispersions", &dispersions},
 	{"rarest", &rarest},
 	{"worldShare", &worldShare},
-	{"worldLeast", &worldLeast},
 	{"worldMemory", &worldMemory},
-	{"remembered", &remembered},
 	{"sleepRounds", &sleepRounds},
 	{"capacityMemory", &capacityMemory},
 	{"harvestMemory", &harvestMemory},
-	{"firstPass", &firstPass},
 	{"coldShare", &coldShare},
 }
 
