@@ -187,9 +187,8 @@ func (c *Crawler) Row(r *record) feedRow {
 	switch {
 	case c.opt.Shadow:
 		if row.Due.Before(c.latest) {
-			row.Due = c.latest
+			row.Due, row.Reason = c.latest, "what is thought to wait is worth a look"
 		}
-		row.Reason = "the learner would look then; the reader looks by its own rule"
 	case r.held:
 		row.Due, row.Reason = c.latest, "it is being asked for"
 	case row.Due.Before(c.latest):

@@ -109,6 +109,10 @@ func TestShadow(t *testing.T) {
 			}
 			page := s.comparedPage(t)
 			got := s.compared.Rivals
+			one := s.get("/?feed=" + s.feeds["http://f00.test/feed"].Key()).Body.String()
+			if !strings.Contains(one, name+" looks by its own rule; the learner would look on ") {
+				t.Errorf("%.3000s", one)
+			}
 			if len(got) != 4 || !strings.HasPrefix(got[0].Name, name) || !strings.Contains(page, "In the shadow") {
 				t.Fatalf("%+v %.3000s", s.compared, page)
 			}
