@@ -8,7 +8,9 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"ephemera/env"
@@ -49,10 +51,51 @@ type sourceState struct {
 	Crawled   *env.Crawled    `json:"crawled,omitempty"`
 }
 
+// kin names the learner whose states of sources can be taken up.
+func (c *Crawler) kin() string {
+	return fmt.Sprintf("%s %d, %v", c.kind.Name, c.kind.version(env.LevelOnline), c.opt.Objective)
+}
+
 // life names what a state of a source goes with.
 func (c *Crawler) life() string {
-	version := c.kind.version(env.LevelOnline)
-	return fmt.Sprintf("%s %d, %v, epochs of %v from %d", c.kind.Name, version, c.opt.Objective, c.opt.Epoch, c.origin)
+	return fmt.Sprintf("%s, epochs of %v from %d", c.kin(), c.opt.Epoch, c.origin)
+}
+
+// epochsOf returns the length of the epochs that a state of a source counts, and the Unix time of
+// the first one.
+func (c *Crawler) epochsOf(life string) (length time.Duration, origin int64, err error) {
+	text, same := strings.CutPrefix(life, c.kin()+", epochs of ")
+	var duration string
+	if same {
+		if _, err = fmt.Sscanf(text, "%s from %d", &duration, &origin); err == nil {
+			length, err = time.ParseDuration(duration)
+		}
+	}
+	if !same || err != nil || length <= 0 {
+		return 0, 0, fmt.Errorf("it is a state of %s", life)
+	}
+	return length, origin, nil
+}
+
+// rebase has a state that another crawler kept count the epochs of this one. What is past stays
+// so: times are cut to whole epochs.
+func (c *Crawler) rebase(s *sourceState, length time.Duration, origin int64) {
+	k, now := length.Seconds()/c.opt.Epoch.Seconds(), max(c.view.Epoch, c.epochOf(c.now))
+	at := func(epoch int) float64 {
+		return float64(epoch)*k + float64(origin-c.start.Unix())/c.opt.Epoch.Seconds()
+	}
+	past := func(epoch int) int { return int(max(0, min(at(epoch), float64(now)))) }
+	s.Added, s.Epoch = past(s.Added), past(s.Epoch)
+	if s.Last >= 0 {
+		s.Last = past(s.Last)
+	}
+	if s.Feedback > 0 {
+		s.Feedback = past(s.Feedback)
+	}
+	s.NotBefore = int(max(0, min(math.Ceil(at(s.NotBefore)), lastEpoch)))
+	if s.Crawled != nil && s.Crawled.Age > 0 {
+		s.Crawled.Age = int(max(1, min(math.Round(float64(s.Crawled.Age)*k), lastEpoch)))
+	}
 }
 
 // SourceState returns what is known of a source, as JSON.
@@ -86,8 +129,8 @@ type Recalled struct {
 	State []byte // what SourceState returned
 	Asked bool   // Select returned it, and its crawl is still under way
 
-	// What is taken up where State is that of another learner, or none: what the
-	// program itself knows of the source.
+	// What is taken up where State is that of another learner, or none, or of epochs of another
+	// length under an objective other than freshness: what the program itself knows of the source.
 	Since, Last time.Time // its first crawl, or since when all items are known, and its last crawl; zero for none
 	Items       []Item    // that were published from Since on, as far as they are known
 	Checks      []Check   // of a page, under freshness: its last crawls, in the order of time
@@ -101,8 +144,8 @@ type Check struct {
 }
 
 // Recall adds sources as a program has kept them, before the first Select, and goes on now.
-// It returns how many of them it had to begin anew, from what the program itself knows, as
-// their state is not of this crawler and this version of its learner.
+// States may be those of another crawler with the same version of the learner. It returns how many
+// sources it had to begin anew, from what the program itself knows.
 func (c *Crawler) Recall(now time.Time, sources iter.Seq[Recalled]) (anew int, err error) {
 	parts, ok := c.learner.(bySource)
 	if !ok {
@@ -157,9 +200,12 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 	if err := strictly(state, &s); err != nil {
 		return nil, 0, err
 	}
+	length, origin, err := c.epochsOf(s.Of)
 	switch {
-	case s.Of != c.life():
-		return nil, 0, fmt.Errorf("it is a state of %s", s.Of)
+	case err != nil:
+		return nil, 0, err
+	case length != c.opt.Epoch && !c.pages():
+		return nil, 0, fmt.Errorf("it is of epochs of %v", length)
 	case s.Last < -1 || s.Added < 0 || s.Epoch < max(s.Last, 0) || s.Epoch > lastEpoch ||
 		max(s.NotBefore, s.Feedback) > lastEpoch || s.Feedback < 0:
 		return nil, 0, fmt.Errorf("it was crawled at epoch %d, of %d", s.Last, s.Epoch)
@@ -174,6 +220,10 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 	}
 	if err := strictly(s.Learned, known); err != nil {
 		return nil, 0, cmp.Or(strictly(empty, known), err)
+	}
+	if s.Of != c.life() {
+		c.rebase(&s, length, origin)
+		c.learner.(bySource).Rescale(i, length.Seconds()/c.opt.Epoch.Seconds())
 	}
 	p := &c.src[i]
 	p.Feedback = cmp.Or(s.Feedback, s.Epoch)

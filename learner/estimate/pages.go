@@ -170,6 +170,19 @@ func (c *spans) add(s, n float64) {
 	c.Pings += n
 }
 
+// Rescale has what is known of page i, in epochs that last as long as k of these, be in these.
+func (e *Pages) Rescale(i int, k float64) {
+	p := &e.Pages[i]
+	p.Rate -= math.Log(k)
+	p.Same *= k
+	changed := p.Changed
+	p.Changed = nil
+	for _, c := range changed {
+		to := p.spansOf(max(1, int(c.Epochs/c.N*k)), c.Class)
+		to.N, to.Epochs, to.Pings = to.N+c.N, to.Epochs+c.Epochs*k, to.Pings+c.Pings
+	}
+}
+
 // pinged reports whether it had any ping before its last crawl.
 func (p *page) pinged() bool {
 	return p.Quiet > 0 || slices.ContainsFunc(p.Changed, func(c spans) bool { return c.Pings > 0 })

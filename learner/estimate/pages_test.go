@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -103,5 +104,36 @@ func TestLawsOfPages(t *testing.T) {
 	if p := -math.Expm1(-math.Exp(e.TrustLaw.Mean)); math.Abs(p-recall/(recall+false_)) > .08 {
 		t.Errorf("a ping is thought to tell of a change with the probability %.2f; it is %.2f",
 			p, recall/(recall+false_))
+	}
+}
+
+// TestRescale: the cycles of a page count for as much in epochs of another length.
+func TestRescale(t *testing.T) {
+	long, short := NewPages(1, 0), NewPages(1, 0)
+	short.RateLaw.Mean = long.RateLaw.Mean - math.Log(4)
+	short.Open(0)
+	for range 40 {
+		for _, c := range []env.Crawled{{Age: 2}, {Age: 3, Changed: true}, {Age: 8, Changed: true}} {
+			long.Ping(0)
+			long.Add(c)
+			c.Age *= 4
+			short.Ping(0)
+			short.Add(c)
+		}
+	}
+	long.Rescale(0, 4)
+	got, want := long.Pages[0], short.Pages[0]
+	if d := math.Abs(got.Rate - want.Rate); d > 1e-4 {
+		t.Errorf("the rate is %v of what it is in short epochs", math.Exp(d))
+	}
+	sums := func(p page) string {
+		text := fmt.Sprintf("%.6g", []float64{p.Same, p.Quiet})
+		for _, c := range p.Changed {
+			text += fmt.Sprintf(" %d %d %.6g", c.Log, c.Class, []float64{c.N, c.Epochs, c.Pings})
+		}
+		return text
+	}
+	if sums(got) != sums(want) {
+		t.Errorf("after Rescale the page has the cycles\n%s, want\n%s", sums(got), sums(want))
 	}
 }

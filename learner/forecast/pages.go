@@ -55,6 +55,14 @@ func (l *Learner) open(i int) {
 	l.terms.Importance[i] = 1
 }
 
+// Rescale has what is known of page i, in epochs that last as long as k of these, be in these. What
+// is known of items goes with epochs of one length.
+func (l *Learner) Rescale(i int, k float64) {
+	if l.pages != nil && k != 1 {
+		l.pages.Rescale(i, k)
+	}
+}
+
 func (l *Learner) crawled(i int) bool {
 	if l.pages != nil {
 		return l.pages.Crawled(i)

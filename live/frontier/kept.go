@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"ephemera/env"
 	"ephemera/learner"
 	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
@@ -194,7 +195,8 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 		src.shift(step)
 	}
 	if anew > 0 {
-		l.log.Warn("what was learned of URLs is of another version or frontier; they begin anew with their last items",
+		l.log.Warn("what was learned of URLs is of another version or length of epochs; "+
+			"they begin anew with their last items",
 			"crawl", crawl, "urls", anew)
 	}
 	if err == nil {
@@ -257,17 +259,26 @@ func (l *Learned) setAside(crawl string, value []byte, why error, now time.Time)
 	return l.store.SetValue(name, value)
 }
 
-// begin begins the learner of a crawl, at the first fetch that is known of.
+// begin begins the learner of a crawl, at the first fetch that is known of. Unless the objective is
+// set it is freshness if of most URLs signatures were put.
 func (l *Learned) begin(crawl string, c *learnedCrawl, now time.Time) error {
-	start := now
+	start, pages, all := now, 0, 0
 	err := l.store.URLs(crawl, "", func(r *store.Record) bool {
-		if s, ok := c.recalled(r); ok && !s.Last.IsZero() && s.Last.Before(start) {
-			start = s.Last
+		if s, ok := c.recalled(r); ok && !s.Last.IsZero() {
+			if s.Last.Before(start) {
+				start = s.Last
+			}
+			if all++; c.source(s.Name).Signature != 0 {
+				pages++
+			}
 		}
 		return true
 	})
 	if err != nil {
 		return err
+	}
+	if c.byReport && 2*pages > all {
+		c.opt.Objective = env.Objective{Law: env.LawFreshness}
 	}
 	return c.create(start)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestMoved(t *testing.T) {
 		t.Helper()
 		was, is := rates(s), rates(to)
 		for i := range was {
-			if math.Abs(math.Log(is[i]/was[i])) > math.Log(1.6) {
+			if math.Abs(math.Log(is[i]/was[i])) > math.Log(1.05) {
 				t.Errorf("items an hour were %.3g, and are %.3g", was, is)
 			}
 		}
@@ -91,6 +92,59 @@ func TestMoved(t *testing.T) {
 	into.clock.Store(s.clock.Load())
 	into.restart(opt)
 	check(into)
+}
+
+// TestMovedPages: the learner of a frontier that pages are moved to goes on with what that of the
+// other one knew, of all fetches and not of the last ones alone, also where it began at another time
+// and spends another budget, in epochs of another length.
+func TestMovedPages(t *testing.T) {
+	const pages = 8
+	s := serve(t, LearnOptions{PerHour: 4})
+	for i := range pages {
+		s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
+	}
+	rng, version := rand.New(rand.NewPCG(9003, 1)), [pages]int{}
+	for range 30 * 24 * 4 { // a month of quarters of an hour
+		s.server.opt.Learned.Advance(s.server.opt.Now())
+		for i := range pages { // changes once in 2 to 65 hours
+			if rng.Float64() < .25/(2*math.Pow(1.64, float64(i))) {
+				version[i]++
+			}
+		}
+		for _, u := range s.infos(inCrawl("L")) {
+			var i int
+			fmt.Sscanf(u.Url, "http://h%d/", &i)
+			s.put(stormCrawler(u.Url, fmt.Sprint(version[i]), "200", s.clock.Load()/1000))
+		}
+		s.wait(900)
+	}
+	rates := func(s *service) (r [pages]float64) {
+		for i := range r {
+			item := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
+			why := strings.Join(item.GetKnown().Info.Metadata[metaWhy].GetValues(), "\n")
+			if _, err := fmt.Sscanf(why, "changes per hour %g", &r[i]); err != nil {
+				t.Fatal(why, err)
+			}
+		}
+		return r
+	}
+	was := rates(s)
+	var dump bytes.Buffer
+	must(ExportFrom(ctx, &dump, s))
+	for _, perHour := range []float64{4, 1.5, 60} {
+		to := serve(t, LearnOptions{PerHour: perHour})
+		to.clock.Store(s.clock.Load())
+		must(ImportTo(ctx, bytes.NewReader(dump.Bytes()), to))
+		for _, when := range []string{"after the move", "after a restart"} {
+			for i, is := range rates(to) {
+				if math.Abs(math.Log(is/was[i])) > math.Log(1.1) {
+					t.Errorf("with %v fetches an hour, %s, page %d changes %.3g times an hour, before %.3g",
+						perHour, when, i, is, was[i])
+				}
+			}
+			to.restart(LearnOptions{PerHour: perHour})
+		}
+	}
 }
 
 // plain is a dump without the blanks that its encoder sets by chance.
