@@ -44,9 +44,11 @@ const (
 	defaultSize  = 100     // of a list
 	itemsAhead   = 1024
 	batchesAhead = 16
-	// together is how many URLs are handed out with one sync at least, as far as
-	// a call asks for them.
-	together = 1000
+	// together is how many URLs of a call are handed out with the first sync at least, as far as
+	// it asks for them, and with each further one twice as many as before, up to mostTogether: the
+	// client gets the first ones soon, and many wait for few syncs. One that goes away leaves no
+	// more held than about twice what it was sent.
+	together, mostTogether = 1000, 16_000
 )
 
 // Server serves the protocol: it has a method for each call.
@@ -496,7 +498,8 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 		if t.queues == 0 {
 			return nil
 		}
-		if r.Queues -= t.queues; r.Queues > 0 && len(t.records) >= together {
+		if r.Queues -= t.queues; r.Queues > 0 && len(t.records) >= r.Enough {
+			r.Enough = min(2*r.Enough, mostTogether)
 			next := make(chan taken, 1)
 			go func(r schedule.Request) { next <- take(r) }(r)
 			ahead = next

@@ -740,13 +740,40 @@ type Record struct {
 }
 
 // Take hands out URLs that are due, as [schedule.Schedule.Take] does, and returns
-// when their holds are on disk.
+// when their holds are on disk. It takes part after part, so that others get at the schedule in
+// between, and waits for the disk once.
 func (s *Store) Take(r schedule.Request) (records []Record, queues int, err error) {
+	var commit *Commit
+	enough, most := cmp.Or(r.Enough, math.MaxInt), cmp.Or(r.Queues, math.MaxInt)
+	for more := true; more; {
+		part, n := min(takenAtOnce, enough-len(records)), 0
+		want := len(records) + part
+		r.Queues, r.Enough = most-queues, part
+		records, n, commit, err = s.take(records, r)
+		queues += n
+		more = err == nil && len(records) >= want && len(records) < enough && queues < most
+	}
+	commit.Wait()
+	if err != nil && len(records) > 0 { // the next call says so
+		s.opt.Log.Error("some URLs that are due are not handed out", "error", err)
+		err = nil
+	}
+	if failed := s.readData(records, len(records) >= dense*queues); failed != nil {
+		return nil, 0, failed
+	}
+	return records, queues, err
+}
+
+// takenAtOnce is how many URLs are taken under one lock at least, if so many are wanted.
+const takenAtOnce = 1000
+
+// take appends what it takes to records, without their data. The commit is that of the holds.
+func (s *Store) take(records []Record, r schedule.Request) ([]Record, int, *Commit, error) {
 	if err := s.lockForWrite(); err != nil {
-		return nil, 0, err
+		return records, 0, nil, err
 	}
 	s.advance(r.Now)
-	queues, err = s.sched.Take(r, func(t schedule.Taken, until int64) {
+	queues, err := s.sched.Take(r, func(t schedule.Taken, until int64) {
 		id := idOf(t)
 		records = append(records, Record{ID: id, Due: t.URL.Due, Created: t.URL.Created})
 		s.deleteWait(id, t.URL.Due)
@@ -754,15 +781,7 @@ func (s *Store) Take(r schedule.Request) (records []Record, queues int, err erro
 		s.key[0] = kindURL // the key is that of the hold but for the kind
 		s.mark(s.key)
 	})
-	s.end().Wait()
-	if err != nil && len(records) > 0 { // the next call says so
-		s.opt.Log.Error("some URLs that are due cannot be read", "error", err)
-		err = nil
-	}
-	if failed := s.readData(records, len(records) >= dense*queues); failed != nil {
-		return nil, 0, failed
-	}
-	return records, queues, err
+	return records, queues, s.end(), err
 }
 
 // dense is how many records of a queue are read at once by going from one to the next.
