@@ -135,6 +135,35 @@ func (w *web) byRates() {
 	}
 }
 
+// bound returns the share of fresh copies that no schedule exceeds in the mean, if it does not
+// foresee changes. Of n fetches in two weeks, the first one included, a page of the rate Δ is kept
+// fresh for the longest if they are even, at a distance of z/Δ, and then for (1 − e^(−z))/z of the
+// time. All pages have the same price of a fetch, 1 − e^(−z)(1 + z) over Δ, or are left alone.
+func (w *web) bound() (share float64) {
+	low, high := 1e-6, 1e6
+	for range 100 {
+		price, fetches := math.Sqrt(low*high), 0.
+		share = 0
+		for _, d := range w.rates {
+			z := sort.Search(1e5, func(k int) bool {
+				z := float64(k) / 1e4
+				return 1-math.Exp(-z)*(1+z) >= price*d
+			})
+			if z < 1e5 {
+				z := float64(z) / 1e4
+				share += -math.Expm1(-z) / z / pageCount
+				fetches += d / z * twoWeeks
+			}
+		}
+		if fetches > pagesHour*twoWeeks+pageCount {
+			low = price
+		} else {
+			high = price
+		}
+	}
+	return share
+}
+
 func fixedRule(int, int) float64 { return pageCount * every }
 
 // adaptiveRule is that of StormCrawler's AdaptiveScheduler with its defaults: a day at first, half
@@ -204,7 +233,7 @@ func noise(seed uint64) func(i, changes int, item *pb.URLItem) *pb.URLItem {
 	}
 }
 
-// TestFreshness: of 300 pages of a site that change by clocks of their own more copies are fresh,
+// TestFreshness: of 300 pages of a site that change at random, each at its rate, more copies are fresh,
 // over two weeks, than by a fixed interval or by StormCrawler's adaptive scheduler with as many
 // fetches; and the signatures are what does it: with noise in their place it is lost. Who knows how
 // often each page changes is ahead by three or four hundredths.
@@ -256,8 +285,12 @@ func playPages(t *testing.T, seed uint64, kinds []kind) map[string]*web {
 	s := webs["learned"].byFrontier(t, LearnOptions{PerHour: pagesHour}, asIs)
 	said := s.server.opt.Learned.Summaries(0)[0]
 	webs["noise"].byFrontier(t, LearnOptions{PerHour: pagesHour}, noise(seed))
+	bound := webs["known"].bound()
+	if known := webs["known"].share(); math.Abs(known-bound) > .02 {
+		t.Errorf("seed %d: with all rates known %.3f of the copies are fresh, the bound is %.3f", seed, known, bound)
+	}
 	for name, w := range webs {
-		t.Logf("seed %d, %-8s %v", seed, name, w)
+		t.Logf("seed %d, %-8s %v, no schedule above %.3f in the mean", seed, name, w, bound)
 		if w.fetches > webs["fixed"].fetches {
 			t.Errorf("seed %d: %s makes %d fetches, the fixed interval %d",
 				seed, name, w.fetches, webs["fixed"].fetches)
