@@ -4,9 +4,10 @@
 
 plays every policy below in all tasks of its track under the first test seeds, and in the recordings that DIR has, once,
 and writes leaderboard.json and the tables of README.md. Rows of the file stay whose code has not changed since their
-commit: that of the worlds, of the account and of their own policy, but not that of other learners. Runs are kept in a
-directory by the commit of the code that was played, so that the same command goes on after an interruption. Rows of
-methods that are trained before come from files in rows/, as ``python -m ephemera.benchmark --format json`` prints them.
+commit (that of worlds, account and their own policy, not that of other learners), or has changed without a difference:
+a short run under the first seed earns in each task what it earned then. Runs are kept in a directory by the commit of
+the code that was played, so that the same command goes on after an interruption. Rows of methods that are trained
+before come from files in rows/, as ``python -m ephemera.benchmark --format json`` prints them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ sys.path.insert(0, str(HERE.parent / "peers"))  # also in the processes that pla
 import tabular  # noqa: E402
 
 SEEDS = 5
+CHECK = 300  # epochs of the short runs
 POLICIES: dict[str, list[str]] = {
     "parameters": ["whittle", "lambdacrawl", "greedy-ncis"],
     "state": ["whittle", "lspe", "myopic", "in-turn"],
@@ -95,26 +97,40 @@ def commit(name: str) -> str:
     return last.stdout.decode().strip() + ("-changed" if now.stdout else "")
 
 
-def fresh(row: dict[str, Any]) -> bool:
-    """Tell whether what a row depends on is still that of its commit."""
-    if row["seeds"] != SEEDS or row["commit"].endswith("-changed"):
+def same(row: dict[str, Any]) -> bool:
+    """Tell whether the code that a row depends on is that of its commit."""
+    if row["commit"].endswith("-changed") or commit(row["policy"]).endswith("-changed"):
         return False
-    same = git("diff", "--quiet", row["commit"], *code(row["policy"])).returncode == 0  # 128: no such commit here
-    return same and not commit(row["policy"]).endswith("-changed")
+    return git("diff", "--quiet", row["commit"], *code(row["policy"])).returncode == 0  # 128: no such commit here
 
 
-def rows(kept: Path, processes: int, recordings: Path, before: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def short(track: str, name: str) -> dict[str, float]:
+    """Return what a policy earns in short runs, by task, as a share of exact Whittle."""
+    found = ephemera.benchmark(PYTHON.get(name, name), track, seeds=1, steps=CHECK, name=name).row
+    return {t: float(f"{e['share']:.9g}") for t, e in found["tasks"].items()}
+
+
+def fresh(row: dict[str, Any]) -> bool:
+    """Tell whether a row is what would be found today."""
+    if row["seeds"] != SEEDS:
+        return False
+    return same(row) or ("check" in row and row["check"] == short(row["track"], row["policy"]))
+
+
+def rows(
+    kept: Path, processes: int, recordings: Path, before: list[dict[str, Any]], again: list[str]
+) -> list[dict[str, Any]]:
     """Return the rows of all policies: those of before that are fresh, others played where they are not kept."""
     for file in (ephemera.tasks.RECORDINGS[t] for t in RECORDINGS):
         if not (recordings / file).exists():
             raise FileNotFoundError(f"there is no {recordings / file}")
-    old = {(r["track"], r["policy"]): r for r in before if fresh(r)}
+    old = {(r["track"], r["policy"]): r for r in before}
     made = []
     for track, names in POLICIES.items():
         for name in names:
             of = commit(name)
-            if (track, name) in old:  # the code is the same, and so is what it would be called if it were played now
-                made.append(old[track, name] | {"commit": of, "version": ephemera.__version__})
+            if (row := old.get((track, name))) and name not in again and fresh(row):
+                made.append(row | {"commit": of, "version": ephemera.__version__})  # as if it were played now
                 continue
             policy = PYTHON.get(name, name)
             how: dict[str, Any] = {"processes": processes, "name": name}
@@ -125,7 +141,9 @@ def rows(kept: Path, processes: int, recordings: Path, before: list[dict[str, An
                 how |= {"tasks": RECORDINGS, "trace": recordings, "seeds": 1}
                 once = {"recordings": ephemera.benchmark(policy, track, out=room / "recordings", **how).row["tasks"]}
             print(f"{track} {name}: {100 * found['mean']['share']:.1f} % of Whittle", flush=True)
-            made.append(found | once | {"settings": {}, "training_epochs": 0, "commit": of})
+            made.append(
+                found | once | {"settings": {}, "training_epochs": 0, "commit": of, "check": short(track, name)}
+            )
     return made
 
 
@@ -258,13 +276,14 @@ def main() -> int:
     p.add_argument(
         "--out", type=Path, default=HERE / "leaderboard.json", help="default: that of the page, whose fresh rows stay"
     )
+    p.add_argument("--again", nargs="+", default=[], metavar="POLICY", help="play these though their rows are fresh")
     p.add_argument("--table", action="store_true", help="play nothing: add rows/ to the file, and write the page")
     a = p.parse_args()
     if not a.table and a.trace is None:
         p.error("--trace is needed: the directory of the recordings")
     before = json.loads(a.out.read_text("utf-8"))["rows"] if a.out.exists() else []
     try:
-        made = before if a.table else rows(a.kept, a.processes, a.trace, before)
+        made = before if a.table else rows(a.kept, a.processes, a.trace, before, a.again)
     except KeyboardInterrupt:
         print(f"\n{p.prog}: interrupted; the same command goes on with {a.kept}", file=sys.stderr)
         return 1

@@ -57,9 +57,9 @@ def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
             raise KeyboardInterrupt
         return play(*policy, **how)
 
-    def made(out, processes, kept):
+    def made(out, processes, kept, *more):
         command = ["make.py", "--trace", tmp_path, "--kept", tmp_path / kept, "--out", tmp_path / out]
-        monkeypatch.setattr(sys, "argv", [str(x) for x in [*command, "--processes", processes]])
+        monkeypatch.setattr(sys, "argv", [str(x) for x in [*command, "--processes", processes, *more]])
         return make.main()
 
     monkeypatch.setattr(ephemera, "benchmark", ended)
@@ -72,8 +72,12 @@ def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
     assert made("b.json", 2, "b") == 0
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     monkeypatch.setattr(ephemera, "benchmark", ended)
-    before, asked = (tmp_path / "b.json").read_bytes(), [()] * 9
-    assert made("b.json", 1, "c") == 0 and (tmp_path / "b.json").read_bytes() == before and len(asked) == 9  # all fresh
+    monkeypatch.setattr(make, "same", lambda row: True)  # also in a tree with changes
+    first, asked[:] = (tmp_path / "b.json").read_bytes(), [()] * 9
+    assert made("b.json", 1, "c") == 0 and (tmp_path / "b.json").read_bytes() == first
+    assert asked == [()] * 9  # all rows were fresh
+    assert made("b.json", 1, "b", "--again", "wiql") == 0 and (tmp_path / "b.json").read_bytes() == first
+    assert {kind for kind, _ in asked[9:]} == {make.PYTHON["wiql"]}
     runs = [len(list((tmp_path / kept).rglob("runs/*.json"))) for kept in "ab"]
     assert runs[0] == runs[1] > len(before)  # none was played twice
     found = json.loads((tmp_path / "a.json").read_text())["rows"]
@@ -85,7 +89,7 @@ def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
 
 
 def test_a_row_is_stale_when_its_own_code_has_changed(make, tmp_path, monkeypatch):
-    """A commit to a learner makes its rows stale, one to a world those of all, and one to a test or a page none."""
+    """A commit to a learner makes its rows stale, one to a world those of all where it shows, one to a test none."""
     git = shutil.which("git")
     if git is None:
         pytest.skip("no Git")
@@ -122,6 +126,10 @@ def test_a_row_is_stale_when_its_own_code_has_changed(make, tmp_path, monkeypatc
     assert stale() == {"wiql"}
     commit("env/a.go", "2")
     assert stale() == set(names)
+    for name, row in played.items():
+        row |= {"track": "harvest", "check": {"Quiet50-v2": 1.0 if name == "lspe" else 0.5}}
+    monkeypatch.setattr(make, "short", lambda track, name: {"Quiet50-v2": 0.5})
+    assert stale() == {"lspe"}  # nothing else earns what it did not before
     played["lspe"] |= {"commit": make.commit("lspe"), "seeds": make.SEEDS + 1}
     assert "lspe" in stale()
 
