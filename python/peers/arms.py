@@ -1,4 +1,4 @@
-"""NeurWIN: networks that learn the Whittle index of each source from its simulator.
+"""NeurWIN and DeepTOP: networks that learn the Whittle index of each source from its simulator.
 
     python peers/arms.py
 
@@ -41,6 +41,14 @@ NEURWIN: dict[str, Any] = {
 }  # fmt: skip
 """Of the recovering bandits of the paper, whose states are 1 to 20 and whose greatest reward is 10: here u*. The
 authors train for 30 000 episodes; the training curve says what fewer bring."""
+
+DEEPTOP: dict[str, Any] = {
+    "hidden": (128, 128), "critic": 1e-3, "actor": 1e-4, "batch": 64, "memory": 60_000, "warm": 1000, "epochs": 5000,
+    "discount": 0.99, "follow": 1e-3, "explore": 0.05, "horizon": 300, "states": 20.0, "rewards": 10.0,
+}  # fmt: skip
+"""Of the recovering bandits that the authors published, but for epochs, of which they have 13 000, and the horizon,
+after which a price is drawn anew: their bandits are played together, under a budget. States and rewards have the units
+of NeurWIN's."""
 
 Index = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """From states to indices, both (…, n), as shares of the ceilings u*."""
@@ -157,8 +165,111 @@ def neurwin(instance: str, seed: int, how: dict[str, Any] = NEURWIN, **world: An
     return along
 
 
+def published(networks: Networks) -> Networks:
+    """Give networks the first weights of DeepTOP's: by the units that a layer has, and up to 1/2 in the last."""
+    *layers, last = networks.weights
+    for w in layers:
+        nn.init.uniform_(w, -(w.shape[2] ** -0.5), w.shape[2] ** -0.5)
+    nn.init.uniform_(last, -0.5, 0.5)
+    return networks
+
+
+class Critics(nn.Module):
+    """A network of each of n sources, from a state and a price to what waiting and crawling are worth.
+
+    Whether it is crawled is one more input of the second layer.
+    """
+
+    def __init__(self, n: int, hidden: tuple[int, int]) -> None:
+        super().__init__()
+        self.all = published(Networks(n, 2, hidden))
+        self.crawl = nn.Parameter((2 * torch.rand(n, 1, hidden[1]) - 1) / hidden[1] ** 0.5)
+
+    def forward(self, states: torch.Tensor, prices: torch.Tensor) -> torch.Tensor:
+        """From (n, rows) to (2, n, rows)."""
+        (u, v, w), (a, b, c) = self.all.weights, self.all.biases
+        x = torch.relu(torch.baddbmm(a, torch.stack([states, prices], 2), u))
+        x = torch.baddbmm(b, x, v)
+        return torch.stack([torch.baddbmm(c, torch.relu(y), w)[..., 0] for y in (x, x + self.crawl)])
+
+
+def deeptop(instance: str, seed: int, how: dict[str, Any] = DEEPTOP, **world: Any) -> list[tuple[int, Index]]:
+    """DeepTOP (Nakhleh, Hou, NeurIPS 2022, Algorithm 2).
+
+    A source is crawled where the actor's threshold μ(s) is above the price λ, but for a few epochs at random. With
+    epochs (s, a, r, s') from a memory, under prices that are drawn anew, the critic follows
+
+        Q(s, λ, a) → r − λa + β max over a' of Q'(s', λ, a'),
+
+    where Q' follows Q slowly, and the actor the gradient
+
+        (Q(s, μ(s), 1) − Q(s, μ(s), 0)) ∇μ(s),
+
+    in which the critic stands still: at a price of μ(s), where crawling is worth more than waiting, μ(s) rises.
+
+    Returns the indices along the training, each with the epochs that a source had until then.
+    """
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    arms = Arms(instance, 1, **world)
+    n, rows = len(arms.costs), how["batch"]
+    top = how["rewards"]  # u*, the greatest index
+    actor, critic, target = (
+        published(Networks(n, 1, how["hidden"])),
+        Critics(n, how["hidden"]),
+        Critics(n, how["hidden"]),
+    )
+    target.load_state_dict(critic.state_dict())
+    by_actor, by_critic = (
+        torch.optim.Adam(f.parameters(), how[name], foreach=True) for f, name in ((actor, "actor"), (critic, "critic"))
+    )
+    memory = np.empty((4, how["memory"], n), np.float32)
+    along = []
+    for epoch in range(how["epochs"]):
+        if epoch % how["horizon"] == 0:
+            seen = arms.reset(FIRST + seed * 1_000_000 + epoch)
+            price = top * rng.random((1, n))
+        if epoch < how["warm"] or rng.random() < how["explore"]:
+            index = rng.uniform(-top, top, (1, n))
+        else:
+            with torch.no_grad():
+                x = torch.tensor(how["states"] * seen.T, dtype=torch.float32)
+                index = actor(x[:, :, None]).numpy().T
+        crawl = index > price
+        after, reward = arms.step(crawl, 0.0)
+        memory[:, epoch % how["memory"]] = np.concatenate(
+            [how["states"] * seen, crawl, top * reward, how["states"] * after]
+        )
+        seen = after
+        if (epoch + 1) * CHECKS // how["epochs"] > epoch * CHECKS // how["epochs"]:
+            along.append((epoch + 1, actor.index(how["states"], top)))
+        if epoch < how["warm"]:
+            continue
+        at = rng.integers(min(epoch + 1, how["memory"]), size=(rows, n))
+        s, a, r, then = (torch.from_numpy(m[at, np.arange(n)].T.copy()) for m in memory)
+        prices = torch.tensor(rng.uniform(-top, top, (n, rows)), dtype=torch.float32)
+        with torch.no_grad():
+            goal = r - prices * a + how["discount"] * target(then, prices).amax(0)
+        waits, crawls = critic(s, prices)
+        by_critic.zero_grad()
+        ((torch.where(a > 0, crawls, waits) - goal) ** 2).mean(1).sum().backward()
+        by_critic.step()
+        index = actor(s[:, :, None])
+        with torch.no_grad():
+            waits, crawls = critic(s, index)
+        by_actor.zero_grad()
+        (-(crawls - waits) * index).mean(1).sum().backward()
+        by_actor.step()
+        with torch.no_grad():
+            for old, now in zip(target.parameters(), critic.parameters(), strict=True):
+                old.lerp_(now, how["follow"])
+    arms.env.close()
+    return along
+
+
 METHODS: dict[str, tuple[Callable[..., list[tuple[int, Index]]], dict[str, Any]]] = {
     "neurwin": (neurwin, NEURWIN),
+    "deeptop": (deeptop, DEEPTOP),
 }
 GRID = np.linspace(0.0, 3.0, 301)  # shares of u* at which what was learned is kept
 
