@@ -232,17 +232,17 @@ func (w *Poisson) gatherSums(i, p, first, last int) (interest float64) {
 func (w *Poisson) carry(x float64, i, p, first, last int) float64 {
 	alpha := w.phases[p].Instance.Sources[i].Factor()
 	for t := first; t <= last; {
-		sums, end := w.runOfSums(i, t/SumsRun), min(last, t|(SumsRun-1))
-		if sums == nil {
-			for ; t <= end; t++ {
-				x = alpha*x + w.publish(i, p, t, t, t, false).all
-			}
-			continue
+		run, end := t/SumsRun, min(last, t|(SumsRun-1))+1
+		sums := w.fresh[:end-t]
+		if w.keeps(t) {
+			sums = w.runOfSums(i, run)[t-run*SumsRun : end-run*SumsRun]
+		} else {
+			w.drawSums(sums, i, t)
 		}
-		for _, u := range sums[t%SumsRun : end%SumsRun+1] {
+		for _, u := range sums {
 			x = alpha*x + u
 		}
-		t = end + 1
+		t = end
 	}
 	return x
 }
@@ -252,17 +252,22 @@ func (w *Poisson) keeps(epoch int) bool {
 	return w.opt.Sums != nil && epoch/SumsRun < w.opt.Sums.Runs()
 }
 
-// runOfSums returns the sums of source i in a run of epochs, and nil where they are not
-// kept. Those of epochs to come are drawn with the others.
+// runOfSums returns the sums of source i in a run of epochs that are kept. Those of epochs
+// to come are drawn with the others.
 func (w *Poisson) runOfSums(i, run int) []float64 {
-	if !w.keeps(run * SumsRun) {
-		return nil
-	}
 	if sums := w.opt.Sums.Lookup(i, run); sums != nil {
 		return sums
 	}
-	clear(w.fresh[:])
-	for t, end := run*SumsRun, (run+1)*SumsRun; t < end; {
+	w.drawSums(w.fresh[:], i, run*SumsRun)
+	w.opt.Sums.Keep(i, run, w.fresh[:])
+	return w.fresh[:]
+}
+
+// drawSums draws the sums of source i, of the exponential law, in epochs in a row, from
+// one on.
+func (w *Poisson) drawSums(sums []float64, i, first int) {
+	clear(sums)
+	for t, end := first, first+len(sums); t < end; {
 		p := w.phase(t)
 		s, next := &w.phases[p].Instance.Sources[i], end
 		if p+1 < len(w.phases) {
@@ -271,28 +276,52 @@ func (w *Poisson) runOfSums(i, run int) []float64 {
 		if s.Rate > 0 {
 			begin, length := w.block(s, p, t)
 			next = min(next, begin+length)
-			w.publishSums(w.fresh[t%SumsRun:next-run*SumsRun], i, s, begin, t)
+			w.publishSums(sums[t-first:next-first], i, s, begin, t)
 		}
 		t = next
 	}
-	w.opt.Sums.Keep(i, run, w.fresh[:])
-	return w.fresh[:]
 }
 
-// publishSums adds to the sums of epochs in a row, from one on, what source i, of the
-// exponential law, publishes in them; they are of the block that begins with an epoch.
+// publishSums puts into the sums of epochs in a row, from one on, what source i, of the
+// exponential law, publishes in them; they are of the block that begins with an epoch. The
+// sum of an epoch decays from one arrival to the next, and from the last to its end:
+//
+//	U ← U e^(−c(v−v′)) + ξ
 func (w *Poisson) publishSums(sums []float64, i int, s *Source, begin, first int) {
 	d, from := w.arrivalsOf(i, s, begin), first-begin
+	var sum, last float64 // of the epoch of the arrivals so far, and when the last ones came
+	now := from           // that epoch
 	for v := d.next(); v < float64(from+len(sums)); v = d.next() {
-		t := int(v)
-		age := float64(t+1) - v
-		f := d.scale(v) * math.Exp(-s.Decay*age)
+		f, xi := d.scale(v), 0.
 		for range d.batch {
-			if x := f * d.mark(); t >= from && age <= s.Window {
-				sums[t-from] += x
-			}
+			xi += f * d.mark()
 		}
+		t := int(v)
+		if t < from || float64(t+1)-v > s.Window {
+			continue
+		}
+		if t > now {
+			sums[now-from] = sum * math.Exp(-s.Decay*(float64(now+1)-last))
+			now, sum = t, 0
+		}
+		if y := s.Decay * (v - last); y < shortDecay {
+			sum *= decayShort(y)
+		} else {
+			sum *= math.Exp(-y)
+		}
+		sum += xi
+		last = v
 	}
+	sums[now-from] = sum * math.Exp(-s.Decay*(float64(now+1)-last))
+}
+
+// Below this y the series of decayShort is as exact as a float64.
+const shortDecay = 1. / 16
+
+// decayShort returns e^(−y) for 0 ≤ y < shortDecay, which most gaps between items are where
+// items are many. It is inlined, and takes a third of the time of [math.Exp].
+func decayShort(y float64) float64 {
+	return 1 - y*(1-y*(1./2-y*(1./6-y*(1./24-y*(1./120-y*(1./720-y*(1./5040-y*(1./40320))))))))
 }
 
 // Blocks are such that a source publishes some eight times in one, or a million epochs.
