@@ -18,7 +18,7 @@ const poolFeatures = 3
 // R the round. Each ψ rises like ln s up to its time, and then no more: up to R/4 the slope
 // of ln H̄ over ln s is β₀ + β₁ + β₂, from there to 2R it is β₀ + β₁, and β₀ up to 16R.
 //
-// β is estimated by quasi-likelihood (Wedderburn, 1974) with a normal prior of mean ¼: a
+// β is estimated by quasi-likelihood (Wedderburn, 1974) with a normal prior of mean ⅓: a
 // crawl of source i that brings X at age s moves β along the score
 //
 //	(ψ(s) − ψ̄) (X/aH̄(s) − 1)/v

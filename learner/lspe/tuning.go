@@ -17,9 +17,9 @@ var (
 	forgetMost   = .5 // share: the most that a cycle counts where the actor has left the others behind
 
 	// Pooled curve.
-	poolRidge = 16. // items: for how many the β counts with which the curve begins
-	poolStart = .25 // of each feature: that β; the mean of those that a dozen worlds ended with
-	absurd    = 1e9 // standard deviations: a harvest that surprises more is left out
+	poolRidge = 16.    // items: for how many the β counts with which the curve begins
+	poolStart = 1. / 3 // of each feature: that β; they add up to 1, so that young harvests grow as their age
+	absurd    = 1e9    // standard deviations: a harvest that surprises more is left out
 
 	// Actor.
 	priceFloor    = .1  // share of the mean harvest: the least price by which errors of W are measured
