@@ -71,7 +71,8 @@ def test_online_with_items():
             last[i] = epoch
             crawls[i] += 1
         learner.update(found)
-    assert crawls.sum() == 600 and crawls[1] > 500 and crawls.min() > 0
+    # An epoch is left out where no source seems to be worth a crawl sooner than in the next one.
+    assert 590 < crawls.sum() <= 600 and crawls[1] > 500 and crawls.min() > 0
 
 
 def test_save_and_load(tmp_path):
