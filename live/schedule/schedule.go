@@ -83,7 +83,6 @@ type Queue struct {
 	completed int
 
 	turn    uint64
-	edits   uint32              // how often its URLs or its limits changed
 	wake    int64               // when it may be served next, or before that
 	in      [2]*indexed[*Queue] // heaps that it is in: of its crawl, of all
 	at      [2]int32            // places there
@@ -142,7 +141,6 @@ type Schedule struct {
 	turns  uint64
 	urls   int // of all queues
 	dirty  []*Queue
-	unread []*Queue // whose windows may be read ahead
 }
 
 var (
@@ -294,55 +292,20 @@ func (s *Schedule) fill(q *Queue, n int) error {
 		return nil
 	}
 	more, err := s.disk.After(q, q.edge, n)
-	if err == nil {
-		q.fill(more, n)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// fill has what was read of n URLs be the window, which is empty.
-func (q *Queue) fill(more []URL, n int) {
 	q.window = more
 	if q.rest -= len(more); len(more) < n {
 		q.rest = 0
 	} else {
 		q.edge = more[n-1]
 	}
-}
-
-// Unread is a queue of which the window has not been read.
-type Unread struct {
-	Queue *Queue
-	Place URL // behind which it is
-	edits uint32
-}
-
-// Unread returns the next queues, n at most, that have URLs which may be due by a time and whose
-// windows have not been read since the start, in the order in which they are served, and how many
-// URLs a window has. Who has read them takes them to [Schedule.HasRead]; meanwhile the schedule may
-// change.
-func (s *Schedule) Unread(now int64, n int) (unread []Unread, window int) {
-	for ; len(unread) < n && len(s.unread) > 0; s.unread = s.unread[1:] {
-		q := s.unread[0]
-		if len(q.window) == 0 && q.rest > 0 && q.edge.Due <= now {
-			unread = append(unread, Unread{q, q.edge, q.edits})
-		}
-	}
-	return unread, s.window
-}
-
-// HasRead takes up the window of a queue, unless the queue has changed since Unread.
-func (s *Schedule) HasRead(u Unread, window []URL) {
-	q := u.Queue
-	if q.edits == u.edits && q.edge == u.Place && len(q.window) == 0 && q.rest > 0 && q.crawl.queues[q.Key] == q {
-		q.fill(window, s.window)
-		s.place(q)
-	}
+	return nil
 }
 
 // change notes that what is to be kept of a queue is otherwise.
 func (s *Schedule) change(q *Queue) {
-	q.edits++
 	if !q.changed {
 		q.changed = true
 		s.dirty = append(s.dirty, q)
@@ -797,5 +760,4 @@ func (s *Schedule) Restored(newest int64) {
 		q.turn = s.turns
 		s.place(q)
 	}
-	s.unread = queues
 }

@@ -10,8 +10,7 @@
 //     The schedule reads from there what is due next. Whether a URL is known is asked of
 //     Pebble, which has Bloom filters, and not under the lock. Of a queue that was made since
 //     the start a filter in memory says of most unknown URLs that they are.
-//  4. [Open] reads back queues and holds. URLs that are due are read ahead after that, in the order
-//     in which queues are served. It finds out whether all that was
+//  4. [Open] reads back queues and holds, and no other URL. It finds out whether all that was
 //     acknowledged is there (receipt.go), and takes up what an earlier version wrote
 //     (format.go).
 //
@@ -204,7 +203,6 @@ func Open(dir string, o *Options) (*Store, error) {
 		return nil, explain(dir, err)
 	}
 	s.closer.Go(s.write)
-	s.closer.Go(s.readAhead)
 	if s.opt.Sync > 0 && s.opt.Sync < Never {
 		s.closer.Go(func() { s.syncEvery(s.opt.Sync) })
 	}
@@ -446,80 +444,26 @@ func (s *Store) deleteHold(id schedule.ID) {
 }
 
 // After implements [schedule.Disk].
-func (s *Store) After(q *schedule.Queue, place schedule.URL, n int) ([]schedule.URL, error) {
-	it, err := s.waits()
-	if err != nil {
-		return nil, explain(s.dir, err)
-	}
-	defer it.Close()
-	return s.waitBehind(it, q, place, n)
-}
-
-// waits returns an iterator over the URLs that wait, all that are in the batch included.
-func (s *Store) waits() (*pebble.Iterator, error) {
+func (s *Store) After(q *schedule.Queue, place schedule.URL, n int) (found []schedule.URL, err error) {
 	if !s.batch.Empty() {
 		s.apply(false)
 	}
-	return s.db.NewIter(nil)
-}
-
-// waitBehind returns n URLs of a queue that wait behind a place, or fewer.
-func (s *Store) waitBehind(
-	it *pebble.Iterator, q *schedule.Queue, place schedule.URL, n int,
-) (found []schedule.URL, err error) {
-	prefix := appendQueue(nil, kindWait, q.Crawl(), &q.Key)
+	end := after(appendQueue(nil, kindWait, q.Crawl(), &q.Key))
 	from := append(appendWait(nil, q.Crawl(), q.Key, place.Due, place.Name), 0)
-	it.SetBounds(from, after(prefix))
-	for ok := it.First(); ok && len(found) < n; ok = it.Next() {
-		var u schedule.URL
-		if u.Due, u.Name, err = readWait(it.Key()[len(prefix):]); err == nil {
-			_, err = readNumbers(it.Value(), &u.Created)
+	err = s.each(from, end, func(_, _, rest, value []byte) (bool, error) {
+		due, name, err := readWait(rest)
+		u := schedule.URL{Name: name, Due: due}
+		if err == nil {
+			_, err = readNumbers(value, &u.Created)
+			u.Created *= 1000
 		}
-		if err != nil {
-			return nil, explain(s.dir, err)
-		}
-		u.Created *= 1000
 		found = append(found, u)
-	}
-	if err := it.Error(); err != nil {
+		return len(found) < n, err
+	})
+	if err != nil {
 		return nil, explain(s.dir, err)
 	}
 	return found, nil
-}
-
-// aheadAtOnce is of how many queues the windows are read ahead at once.
-const aheadAtOnce = 64
-
-// readAhead reads the windows of queues that are due at the start, so that the first calls find
-// them in memory. What cannot be read is left to these.
-func (s *Store) readAhead() {
-	for {
-		s.mu.Lock()
-		if s.closed {
-			s.mu.Unlock()
-			return
-		}
-		unread, n := s.sched.Unread(time.Now().UnixMilli(), aheadAtOnce)
-		it, err := s.waits()
-		s.mu.Unlock()
-		if err != nil {
-			return
-		}
-		windows := make([][]schedule.URL, len(unread))
-		for i, u := range unread {
-			if windows[i], err = s.waitBehind(it, u.Queue, u.Place, n); err != nil {
-				break
-			}
-		}
-		if it.Close() != nil || err != nil || len(unread) == 0 {
-			return
-		}
-		s.mu.Lock()
-		for i, u := range unread {
-			s.sched.HasRead(u, windows[i])
-		}
-		s.mu.Unlock()
-	}
 }
 
 // advance brings the schedule to a time, and keeps what is otherwise by that.
