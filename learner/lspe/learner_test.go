@@ -61,8 +61,13 @@ func TestRescale(t *testing.T) {
 	for range 10 { // until nothing is left to mend
 		l.evaluate(0)
 	}
-	before := l.Index(0)
+	before, crawl := l.Index(0), l.src[0].Crawl
 	l.Rescale(0, 3)
+	for m, v := range l.src[0].Crawl {
+		if v != 3*crawl[m] {
+			t.Errorf("weight %d at a crawl is %v after its harvests were tripled, and was %v", m, v, crawl[m])
+		}
+	}
 	l.price *= 3
 	if after := l.Index(0); math.Abs(after/before-3) > 1e-12 {
 		t.Errorf("an index of %v is %v after its harvests were tripled", before, after)

@@ -55,15 +55,19 @@ def test_observed_needs_states():
     assert list(policy.select(x)) == [int(ephemera.index("paper", x).argmax())]
 
 
-def test_online_with_items():
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_online_with_items(seed):
     """A crawler that knows names alone learns which source is worth its crawls."""
     learner = ephemera.Learner(LEARNER, ephemera.sources(["dull", "rich", "dead"]), knowledge="online")
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     crawls = np.zeros(3, int)
     last = np.full(3, -1)
     for epoch in range(600):
         found = []
-        for i in learner.select():
+        chosen = learner.select()
+        # At most the budget: a learner leaves an epoch out where a source seems to be worth more in the next.
+        assert len(chosen) <= 1
+        for i in chosen:
             waited = epoch - last[i]
             ages = np.sort(rng.uniform(0, waited, rng.poisson([2, 20, 0][i] * waited)))[::-1]
             interest = [1, 5, 0][i] * np.exp(-0.3 * ages)
@@ -71,8 +75,7 @@ def test_online_with_items():
             last[i] = epoch
             crawls[i] += 1
         learner.update(found)
-    # An epoch is left out where no source seems to be worth a crawl sooner than in the next one.
-    assert 590 < crawls.sum() <= 600 and crawls[1] > 500 and crawls.min() > 0
+    assert crawls[1] > 500 and crawls.min() > 0
 
 
 def test_save_and_load(tmp_path):
