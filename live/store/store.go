@@ -743,13 +743,16 @@ type Record struct {
 // when their holds are on disk. It takes part after part, so that others get at the schedule in
 // between, and waits for the disk once.
 func (s *Store) Take(r schedule.Request) (records []Record, queues int, err error) {
-	var commit *Commit
+	var commit *Commit // of the last holds, which are on disk after all others
 	enough, most := cmp.Or(r.Enough, math.MaxInt), cmp.Or(r.Queues, math.MaxInt)
 	for more := true; more; {
 		part, n := min(takenAtOnce, enough-len(records)), 0
 		want := len(records) + part
 		r.Queues, r.Enough = most-queues, part
-		records, n, commit, err = s.take(records, r)
+		var last *Commit
+		if records, n, last, err = s.take(records, r); last != nil {
+			commit = last
+		}
 		queues += n
 		more = err == nil && len(records) >= want && len(records) < enough && queues < most
 	}
