@@ -28,13 +28,3 @@ func TestHorizon(t *testing.T) {
 		})
 	}
 }
-
-// The series for short gaps is e^(−y) to the last bits.
-func TestDecayShort(t *testing.T) {
-	for k := range 10_000 {
-		y := shortDecay * float64(k) / 10_000
-		if got, want := decayShort(y), math.Exp(-y); math.Abs(got-want) > 0x1p-52 {
-			t.Fatalf("of %v it is %v; want %v", y, got, want)
-		}
-	}
-}

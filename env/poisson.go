@@ -304,24 +304,11 @@ func (w *Poisson) publishSums(sums []float64, i int, s *Source, begin, first int
 			sums[now-from] = sum * math.Exp(-s.Decay*(float64(now+1)-last))
 			now, sum = t, 0
 		}
-		if y := s.Decay * (v - last); y < shortDecay {
-			sum *= decayShort(y)
-		} else {
-			sum *= math.Exp(-y)
-		}
+		sum *= math.Exp(-s.Decay * (v - last))
 		sum += xi
 		last = v
 	}
 	sums[now-from] = sum * math.Exp(-s.Decay*(float64(now+1)-last))
-}
-
-// Below this y the series of decayShort is as exact as a float64.
-const shortDecay = 1. / 16
-
-// decayShort returns e^(−y) for 0 ≤ y < shortDecay, which most gaps between items are where
-// items are many. It is inlined, and takes a third of the time of [math.Exp].
-func decayShort(y float64) float64 {
-	return 1 - y*(1-y*(1./2-y*(1./6-y*(1./24-y*(1./120-y*(1./720-y*(1./5040-y*(1./40320))))))))
 }
 
 // Blocks are such that a source publishes some eight times in one, or a million epochs.
