@@ -64,23 +64,62 @@ func newRival(name string, requests int, minutes []float64) rival {
 type comparison struct {
 	Made, From, To time.Time // Items of From to To are measured
 	Items, Feeds   int
+	feeds          []string  // that are measured
+	Left           []leftOut // Items that are not measured
 	Rivals         []rival
 	Rules          []rival // all of which the best is a rival
 	Why            string  // there are none
 }
 
+// LeftItems returns how many items are not measured.
+func (c *comparison) LeftItems() (n int) {
+	for _, l := range c.Left {
+		n += l.Items
+	}
+	return n
+}
+
+// leftOut are items that were found in the time, and by which no schedule is measured.
+type leftOut struct {
+	Why   string
+	Items int
+	Mean  time.Duration // until they were found
+}
+
+// Reasons to leave items out.
+const (
+	whileFailed = "published while their feeds failed, when nobody knows how other looks would have ended"
+	ofFailing   = "of feeds that fail, or failed in more than a quarter of the time"
+	ofSkipping  = "of feeds that skip hours, which the others do not know of"
+	ofMoved     = "of feeds that moved to where another one is"
+	ofNew       = "of feeds that are new"
+)
+
 // observed is what was found of a feed.
 type observed struct {
-	since time.Time     // it has been looked at
-	last  time.Time     // look
-	wait  time.Duration // between two looks, at least, as its publisher asks
-	looks []time.Time
-	items []found
+	left   string        // why its items are left out; empty if they are not
+	since  time.Time     // it has been looked at
+	last   time.Time     // look
+	wait   time.Duration // between two looks, at least, as its publisher asks
+	looks  []time.Time
+	items  []found
+	failed []gap // the times in which it failed
+}
+
+// gap is a time from a look that did not fail to the next one, with others between them that did.
+type gap struct{ from, to time.Time }
+
+// failing reports whether the feed failed at a time.
+func (o *observed) failing(at time.Time) bool {
+	return slices.ContainsFunc(o.failed, func(g gap) bool { return at.After(g.from) && at.Before(g.to) })
 }
 
 // found is an item: when it was published, or the middle of the time in which it was, and
 // when it was found.
-type found struct{ published, at time.Time }
+type found struct {
+	published, at time.Time
+	first         bool // with the first look at its feed
+}
 
 // recompare begins a comparison, if there is none that is new. It ends with [Crawler.Close].
 func (c *Crawler) recompare(now time.Time) {
@@ -97,16 +136,24 @@ func (c *Crawler) recompare(now time.Time) {
 		return
 	}
 	c.comparing = true
-	wanted := map[string]*observed{} // what does not fail, so that what it has is known
+	wanted := map[string]*observed{}
 	for address, r := range c.feeds {
-		skips := r.Pace.SkipHours != 0 || r.Pace.SkipDays != 0 // which the others do not know of
-		if r.listed && r.same == r && r.Failures == 0 && !r.Last.IsZero() && !skips {
-			o := &observed{last: r.Last, wait: c.opt.Shortest}
-			if r.Why == published {
-				o.wait = max(o.wait, r.NotBefore.Sub(r.Tried))
-			}
-			wanted[address] = o
+		if !r.listed || r.Last.IsZero() {
+			continue
 		}
+		o := &observed{last: r.Last, wait: c.opt.Shortest}
+		if r.Why == published {
+			o.wait = max(o.wait, r.NotBefore.Sub(r.Tried))
+		}
+		switch {
+		case r.Failures > 0 || r.Gone:
+			o.left = ofFailing
+		case r.same != r:
+			o.left = ofMoved
+		case r.Pace.SkipHours != 0 || r.Pace.SkipDays != 0:
+			o.left = ofSkipping
+		}
+		wanted[address] = o
 	}
 	opt, seq := c.opt, c.seq
 	c.comparisons.Go(func() {
@@ -143,28 +190,33 @@ func (c *Crawler) compareFrom(
 			begin = e.At
 		}
 		o := wanted[e.Feed]
-		if e.Outcome == feed.Failed || e.Outcome == feed.Gone {
-			delete(wanted, e.Feed) // nobody knows how other looks would have ended
-		}
 		if o == nil || e.Outcome == imported {
 			return ctx.Err() == nil
 		}
+		first := e.Previous.IsZero()
 		if o.since.IsZero() {
-			if o.since = e.Previous; e.Previous.IsZero() {
+			if o.since = e.Previous; first {
 				o.since = e.At
 			}
 		}
 		if e.Outcome != pushed {
 			o.looks = append(o.looks, e.At)
 		}
+		open := len(o.failed) > 0 && o.failed[len(o.failed)-1].to.IsZero()
+		switch fails := e.Outcome == feed.Failed || e.Outcome == feed.Gone; {
+		case fails && !open && !first:
+			o.failed = append(o.failed, gap{from: e.Previous})
+		case !fails && open:
+			o.failed[len(o.failed)-1].to = e.At
+		}
 		for _, it := range e.Items {
-			if e.Previous.IsZero() {
-				break // they are from before
+			if it.Published.IsZero() && first {
+				continue // it may be of any time
 			}
 			if it.Published.IsZero() {
 				it.Published = e.Previous.Add(e.At.Sub(e.Previous) / 2)
 			}
-			o.items = append(o.items, found{it.Published, e.At})
+			o.items = append(o.items, found{it.Published, e.At, first})
 		}
 		return ctx.Err() == nil
 	})
@@ -181,10 +233,24 @@ func (o *Options) compare(
 	// Schedules decide in epochs, which begin a minute after the hour.
 	begin = begin.Add(time.Hour - time.Minute - time.Second).Truncate(time.Hour).Add(time.Minute)
 	out = &comparison{Made: now, To: now}
-	for name, f := range all {
-		if f.since.After(begin.Add(now.Sub(begin) / 4)) { // it is new
-			delete(all, name)
-		} else if f.last.Before(out.To) && now.Sub(f.last) < 24*time.Hour {
+	quarter := now.Sub(begin) / 4
+	for _, f := range all {
+		failed := time.Duration(0)
+		for _, g := range f.failed {
+			if g.from.Before(begin) {
+				g.from = begin
+			}
+			if failed += g.to.Sub(g.from); g.to.IsZero() {
+				failed = quarter + 1 // it still fails
+			}
+		}
+		switch {
+		case f.left != "":
+		case failed > quarter:
+			f.left = ofFailing
+		case f.since.After(begin.Add(quarter)):
+			f.left = ofNew
+		case f.last.Before(out.To) && now.Sub(f.last) < 24*time.Hour:
 			out.To = f.last // all that is older is known
 		}
 	}
@@ -196,27 +262,41 @@ func (o *Options) compare(
 	table.Write([]string{"source", "published_unix", "number"})
 	var names []string
 	var waited []float64
+	left := map[string][]float64{}
 	looks, rows := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		names = append(names, name)
-		for _, it := range all[name].items {
-			if it.published.Before(begin) {
-				continue
+		f := all[name]
+		for _, it := range f.items {
+			why := f.left
+			if why == "" && f.failing(it.published) {
+				why = whileFailed
 			}
-			rows++
-			table.Write([]string{name, strconv.FormatInt(it.published.Unix(), 10), strconv.Itoa(rows)})
-			if measured(it.published) {
-				waited = append(waited, it.at.Sub(it.published).Minutes())
+			if wait := it.at.Sub(it.published).Minutes(); measured(it.published) && why != "" {
+				left[why] = append(left[why], wait)
+			} else if measured(it.published) {
+				waited = append(waited, wait)
+			}
+			if f.left == "" && !it.first && !it.published.Before(begin) {
+				rows++
+				table.Write([]string{name, strconv.FormatInt(it.published.Unix(), 10), strconv.Itoa(rows)})
 			}
 		}
-		for _, at := range all[name].looks {
+		if f.left != "" {
+			continue
+		}
+		names = append(names, name)
+		for _, at := range f.looks {
 			if measured(at) {
 				looks++
 			}
 		}
 	}
 	table.Flush()
-	out.Items, out.Feeds = len(waited), len(names)
+	out.Items, out.Feeds, out.feeds = len(waited), len(names), names
+	for _, why := range slices.Sorted(maps.Keys(left)) {
+		mean := time.Duration(stat.Mean(left[why], nil) * float64(time.Minute))
+		out.Left = append(out.Left, leftOut{why, len(left[why]), mean})
+	}
 	if len(waited) < comparedItems {
 		out.Why = fmt.Sprintf("%d items are too few; needed are %d", len(waited), comparedItems)
 		return out, nil
@@ -238,6 +318,7 @@ func (o *Options) compare(
 	for i, name := range names {
 		waits[i] = all[name].wait
 	}
+	counts := func(i int, published time.Time) bool { return measured(published) && !all[names[i]].failing(published) }
 	play := func(name string, begin func(env.Terms) scheduler) (rival, error) {
 		in, err := rec.Fit(how)
 		if err != nil {
@@ -247,7 +328,7 @@ func (o *Options) compare(
 		if err != nil {
 			return rival{}, err
 		}
-		p, err := playOut(ctx, w, begin(w.Terms()), waits, measured)
+		p, err := playOut(ctx, w, begin(w.Terms()), waits, measured, counts)
 		if err != nil {
 			return rival{}, err
 		}
@@ -307,9 +388,11 @@ type played struct {
 }
 
 // playOut has a scheduler look at the feeds of a replay, at each no sooner than it may. At the end
-// all feeds are looked at, so that each item is found that is still shown.
+// all feeds are looked at, so that each item is found that is still shown. Looks of some times are
+// measured, and items of some feeds and times.
 func playOut(
-	ctx context.Context, w *env.Replay, s scheduler, waits []time.Duration, measured func(time.Time) bool,
+	ctx context.Context, w *env.Replay, s scheduler, waits []time.Duration,
+	measured func(time.Time) bool, counts func(int, time.Time) bool,
 ) (p played, err error) {
 	terms := w.Terms()
 	limits := &env.Limits{Budget: terms.Budget, NotBefore: make([]int, len(waits))}
@@ -335,7 +418,7 @@ func playOut(
 			}
 			for _, it := range c.Items {
 				age := time.Duration(it.Age * terms.Length * float64(time.Second))
-				if it.Age < epochs && measured(now.Add(-age)) {
+				if it.Age < epochs && counts(c.Source, now.Add(-age)) {
 					p.minutes = append(p.minutes, age.Minutes())
 				}
 			}

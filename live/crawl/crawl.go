@@ -318,7 +318,7 @@ func (c *Crawler) begin(r *record, fetched time.Time) {
 	place := r.Place
 	c.running.Go(func() {
 		l := c.look(place)
-		if l.At.IsZero() {
+		if l.told = fetched; l.At.IsZero() {
 			l.At = fetched
 		}
 		if err := c.take(r, &l); err != nil {
@@ -328,13 +328,14 @@ func (c *Crawler) begin(r *record, fetched time.Time) {
 }
 
 // watch takes up what the reader has fetched since it was asked last, and returns how many feeds.
+// A fetch that is newer than the list is looked at once, and not for as long as the list is old.
 func (c *Crawler) watch() (begun int) {
 	for _, o := range c.checked {
 		r := c.feeds[o.URL]
 		if c.underWay == workers {
 			break
 		}
-		if !r.held && !o.Checked.IsZero() && !o.Checked.Equal(r.Checked) {
+		if !r.held && !o.Checked.IsZero() && !o.Checked.Equal(r.Checked) && !o.Checked.Equal(r.told) {
 			begun++
 			c.begin(r, o.Checked)
 		}
@@ -404,6 +405,7 @@ func (c *Crawler) take(r *record, l *Look) error {
 		return c.absent(r, a, now)
 	}
 	c.away = nil
+	r.told = l.told
 	before := *r
 	if r.Checked = l.At; c.opt.Shadow { // by the reader's clock, which may be another
 		if at := l.At.Round(0); at.Before(now) {

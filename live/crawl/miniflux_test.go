@@ -48,6 +48,7 @@ type fakeFeed struct {
 	fails    bool
 	wait     time.Duration // that its publisher asks for
 	checked  time.Time
+	answered time.Time // the last time that it did not fail
 	disabled bool
 	entries  []fakeEntry
 }
@@ -154,7 +155,7 @@ func (m *fakeMiniflux) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 // fetch has the feed be fetched.
 func (m *fakeMiniflux) fetch(f *fakeFeed) {
 	now := m.now()
-	since := f.checked
+	since := f.answered
 	if since.IsZero() { // it shows ten
 		since = now.Add(-10 * f.every)
 	}
@@ -162,7 +163,9 @@ func (m *fakeMiniflux) fetch(f *fakeFeed) {
 		m.entries++
 		f.entries = append(f.entries, fakeEntry{m.entries, at})
 	}
-	f.checked = now
+	if f.checked = now; !f.fails {
+		f.answered = now
+	}
 }
 
 // after returns the entries that are asked for.

@@ -263,6 +263,20 @@ func TestRealMinifluxWeek(t *testing.T) {
 		row = delays(t, dir, rule.name, page.From, page.To)
 		t.Logf("in its shadow, from %v to %v, of %s items: half within %s min, nine tenths %s, mean %s; the page: %s",
 			page.From, page.To, row[0], row[1], row[2], row[3], page.Why)
+		items, sum := 0, 0.
+		if len(page.Rivals) > 0 {
+			items, sum = page.Items, float64(page.Items)*page.Rivals[0].Mean.Minutes()
+		}
+		for _, l := range page.Left {
+			t.Logf("    left out: %d %s, found within %.1f min in the mean", l.Items, l.Why, l.Mean.Minutes())
+			items += l.Items
+			sum += float64(l.Items) * l.Mean.Minutes()
+		}
+		kept, all := must(strconv.Atoi(row[0])), must(strconv.ParseFloat(row[3], 64))
+		t.Logf("    with them, the page has %d items, found within %.1f min in the mean", items, sum/float64(items))
+		if math.Abs(float64(items-kept)) > .01*float64(kept) || math.Abs(sum/float64(items)-all) > .1*all {
+			t.Errorf("the page and the database of %s do not agree", rule.name)
+		}
 		for _, one := range page.Rivals {
 			t.Logf("    %-40s %5d requests, of %d items: half within %.1f min, nine tenths %.1f, mean %.1f",
 				one.Name, one.Requests, page.Items, one.Half.Minutes(), one.Ninety.Minutes(), one.Mean.Minutes())

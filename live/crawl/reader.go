@@ -31,7 +31,8 @@ type Reader interface {
 // Look is what a fetch of a feed brought.
 type Look struct {
 	feed.Result
-	At time.Time // when it was, by the reader's clock; zero for now
+	At   time.Time // when it was, by the reader's clock; zero for now
+	told time.Time // when it was by the list that had it be looked at; zero without one
 }
 
 // Away says that a reader does not answer, so that nothing is known of its feeds.

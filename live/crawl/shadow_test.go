@@ -129,6 +129,43 @@ func TestShadow(t *testing.T) {
 	}
 }
 
+// late is a reader that fetches once more when it has told its list.
+type late struct {
+	Reader
+	fetch func()
+}
+
+func (r late) Feeds() (feeds []Outline, left []error, err error) {
+	defer r.fetch()
+	return r.Reader.Feeds()
+}
+
+// TestShadowLate: a fetch that is newer than the list that is known is looked at once.
+func TestShadowLate(t *testing.T) {
+	m := newFakeMiniflux(t)
+	f := &fakeFeed{url: "http://f1.test/feed", every: time.Hour}
+	m.feeds[1] = f
+	l := newLife(t, m.Server, 60)
+	now := l.Begin
+	fetch := func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		now = now.Add(time.Second)
+		m.now = func() time.Time { return now }
+		m.fetch(f)
+	}
+	fetch()
+	l.Reader, l.Shadow = late{NewMiniflux(m.URL, "token"), fetch}, true
+	s := l.open(io.Discard)
+	defer s.Close()
+	for range 50 {
+		s.round()
+	}
+	if n := len(s.feeds[f.url].Looks); n != 1 {
+		t.Errorf("a fetch is looked at %d times", n)
+	}
+}
+
 // comparedPage returns the page with a comparison.
 func (s *sim) comparedPage(t *testing.T) string {
 	s.get("/")
@@ -153,7 +190,7 @@ func BenchmarkCompare(b *testing.B) {
 			}
 			for range k % 100 {
 				at := begin.Add(rand.N(comparedOver))
-				o.items = append(o.items, found{at, at.Add(time.Hour)})
+				o.items = append(o.items, found{published: at, at: at.Add(time.Hour)})
 			}
 			all[address(k)] = o
 		}

@@ -46,6 +46,7 @@ type record struct {
 	Categories []string    `json:"-"` // of the list
 	ID         schedule.ID `json:"-"`
 	listed     bool        // in the OPML file
+	told       time.Time   // the fetch by the list of the reader that was looked at last
 	held       bool        // a request is under way
 	pushing    bool        // a hub is sending its items
 	heard      time.Time   // up to when hubs have made their requests of it
