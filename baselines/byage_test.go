@@ -15,10 +15,13 @@ import (
 )
 
 // ages are the policies whose index is a function of the age.
-var ages = map[string]func(in env.Instance) ageIndex{
-	"whittle":    whittleAt,
-	"lagrangian": func(in env.Instance) ageIndex { return NewLagrangian(in).(*byAge).index },
-	"greedy":     func(in env.Instance) ageIndex { return NewGreedy(in).(*byAge).index },
+var ages = []struct {
+	name string
+	of   func(in env.Instance) ageIndex
+}{
+	{"greedy", func(in env.Instance) ageIndex { return NewGreedy(in).(*byAge).index }},
+	{"lagrangian", func(in env.Instance) ageIndex { return NewLagrangian(in).(*byAge).index }},
+	{"whittle", whittleAt},
 }
 
 // The first age at which the index of a curve reaches a level is that of a search.
@@ -74,8 +77,8 @@ func TestRingChoosesAsTheScan(t *testing.T) {
 				in.Sources[i] = in.Sources[i-1]
 			}
 		}
-		for _, of := range ages {
-			alike(t, in, of(in), 120, rapid.Bool().Draw(t, "others"))
+		for _, x := range ages {
+			alike(t, in, x.of(in), 120, rapid.Bool().Draw(t, "others"))
 		}
 	})
 	laws := env.Lognormal(1500, 20, 3)
@@ -83,8 +86,8 @@ func TestRingChoosesAsTheScan(t *testing.T) {
 		laws.Sources[i].Law = []env.Law{env.LawExponential, env.LawPower, env.LawHump}[i%3]
 	}
 	for _, in := range []env.Instance{env.Lognormal(3000, 20, 2), env.Wide(2000, 30, 2), laws} {
-		for _, of := range ages {
-			alike(t, in, of(in), 300, true)
+		for _, x := range ages {
+			alike(t, in, x.of(in), 300, true)
 		}
 	}
 }
@@ -94,22 +97,22 @@ func TestRingChoosesAsTheScan(t *testing.T) {
 func TestRingWithUnequalCosts(t *testing.T) {
 	for _, budget := range []float64{3, 60} {
 		in := env.Mixed(3000, budget, 2).MeanDynamics()
-		for name, of := range ages {
+		for _, x := range ages {
 			for _, pack := range []bool{false, true} {
-				if pack && name != "whittle" {
+				if pack && x.name != "whittle" {
 					continue // no policy
 				}
 				var earned [2]float64
 				for k, sleep := range []bool{false, true} {
-					p := newByAge(in.Terms(), of(in), sleep)
+					p := newByAge(in.Terms(), x.of(in), sleep)
 					p.pack = pack
 					earned[k] = run(t, in, p, 700)
 				}
 				share := earned[1] / earned[0]
-				t.Logf("budget %v, %s, packed %t: the ring earns %.6f of the scan", budget, name, pack, share)
+				t.Logf("budget %v, %s, packed %t: the ring earns %.6f of the scan", budget, x.name, pack, share)
 				if share < .999 {
 					t.Errorf("budget %v, %s, packed %t: the ring earns %.6f of the scan; want .999",
-						budget, name, pack, share)
+						budget, x.name, pack, share)
 				}
 			}
 		}
@@ -143,16 +146,18 @@ func TestRingWorksByCrawls(t *testing.T) {
 // BenchmarkByAge takes turns of the scan and the ring on the same epochs of one
 // mean world in service. It reports ns per decision of both.
 func BenchmarkByAge(b *testing.B) {
-	for _, name := range []string{"whittle", "lagrangian", "greedy"} {
+	for _, x := range ages {
 		for _, n := range []int{100, 1000, 10_000, 100_000, 1_000_000} {
 			for _, round := range []int{10, 40, 1000} {
 				if n/round == 0 {
 					continue
 				}
-				b.Run(fmt.Sprintf("%s/N=%d/round=%d", name, n, round), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/N=%d/round=%d", x.name, n, round), func(b *testing.B) {
 					in := env.Lognormal(n, float64(n/round), 1)
-					x, w := ages[name](in), mean(b, in, false)
-					policies := []env.Policy[env.Model]{newByAge(in.Terms(), x, false), newByAge(in.Terms(), x, true)}
+					key, w := x.of(in), mean(b, in, false)
+					policies := []env.Policy[env.Model]{
+						newByAge(in.Terms(), key, false), newByAge(in.Terms(), key, true),
+					}
 					var took [2][]float64
 					var dst []int
 					step := func(which int) {

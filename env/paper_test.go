@@ -218,10 +218,13 @@ func TestGainOfPoissonItems(t *testing.T) {
 	}
 	// E[ξ²] of the marks, from their laws.
 	s := env.NewSource("", 250, 0.35, 0.7)
-	second := map[env.Marks]float64{env.MarksConstant: 0.49, env.MarksPerItem: 2 * 0.49}
-	for m, e := range second {
-		near(t, "variance", envtest.GainVariance(s, m), 250*e*(1-math.Exp(-0.7))/0.7, 1e-12)
+	for _, second := range []struct {
+		marks env.Marks
+		mean  float64
+	}{{env.MarksConstant, 0.49}, {env.MarksPerItem, 2 * 0.49}} {
+		want := 250 * second.mean * (1 - math.Exp(-0.7)) / 0.7
+		near(t, fmt.Sprintf("variance, %s marks", second.marks), envtest.GainVariance(s, second.marks), want, 1e-12)
 	}
 	want := 2*250*0.49*(1-math.Exp(-0.7))/0.7 + s.Gain()*s.Gain()
-	near(t, "variance", envtest.GainVariance(s, env.MarksPerEpoch), want, 1e-12)
+	near(t, "variance, per-epoch marks", envtest.GainVariance(s, env.MarksPerEpoch), want, 1e-12)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"regexp"
 	"runtime"
 	"slices"
@@ -198,14 +199,16 @@ func TestVersionOfOne(t *testing.T) {
 	}
 	Kinds = slices.Clone(was)
 	Kinds[0].Version = func(env.Level) int { return 1000 }
-	for name, data := range files {
-		_, err := Decode(data)
-		if changed := name == Kinds[0].Name; changed != (err != nil) {
-			t.Errorf("%s is changed, and of %s: %v", Kinds[0].Name, name, err)
-		}
-		if err != nil && !strings.Contains(err.Error(), "version of the learner "+name) {
-			t.Error(err)
-		}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		t.Run(name, func(t *testing.T) {
+			_, err := Decode(files[name])
+			if changed := name == Kinds[0].Name; changed != (err != nil) {
+				t.Errorf("the version of %s is another; this state gives the error %v", Kinds[0].Name, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "version of the learner "+name) {
+				t.Errorf("%q does not name the learner", err)
+			}
+		})
 	}
 }
 

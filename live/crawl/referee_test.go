@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -915,7 +917,7 @@ func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
-	for rule := range faults {
+	for _, rule := range slices.Sorted(maps.Keys(faults)) {
 		t.Run(rule, func(t *testing.T) {
 			r := newReferee(t, 120)
 			play(t, r, rule, 112, max(1, faults[rule].days), 12*time.Hour)

@@ -289,7 +289,8 @@ func playPages(t *testing.T, seed uint64, kinds []kind) map[string]*web {
 	if known := webs["known"].share(); math.Abs(known-bound) > .02 {
 		t.Errorf("seed %d: with all rates known %.3f of the copies are fresh, the bound is %.3f", seed, known, bound)
 	}
-	for name, w := range webs {
+	for _, name := range slices.Sorted(maps.Keys(webs)) {
+		w := webs[name]
 		t.Logf("seed %d, %-8s %v, no schedule above %.3f in the mean", seed, name, w, bound)
 		if w.fetches > webs["fixed"].fetches {
 			t.Errorf("seed %d: %s makes %d fetches, the fixed interval %d",

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,9 +114,9 @@ func TestAlteredStates(t *testing.T) {
 			return state.String(), err
 		}
 	}
-	for name, save := range saved {
+	for _, name := range slices.Sorted(maps.Keys(saved)) {
 		t.Run(name, func(t *testing.T) {
-			text, err := save()
+			text, err := saved[name]()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +170,7 @@ func TestAlteredStates(t *testing.T) {
 				})
 			}
 			for _, doc := range docs {
-				for key := range doc {
+				for _, key := range slices.Sorted(maps.Keys(doc)) {
 					try(doc, key)
 				}
 			}
