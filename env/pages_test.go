@@ -52,11 +52,11 @@ func TestPagesInTheMean(t *testing.T) {
 			in := env.Instance{ID: "a", Budget: 1, Sources: []env.Source{s, other}}
 			w := must(env.NewPages(in, 3, env.PagesOptions{}))
 			var earned, changed, crawls, pings, right, pingsBefore float64
-			told := false
+			pinged := false
 			for epoch := range n {
 				for range w.View().Pings {
 					pings++
-					told = true
+					pinged = true
 				}
 				var crawl []int
 				if epoch%tt.age == tt.age-1 {
@@ -72,12 +72,12 @@ func TestPagesInTheMean(t *testing.T) {
 					if c.Changed {
 						changed++
 					}
-					if told {
+					if pinged {
 						if pingsBefore++; c.Changed {
 							right++
 						}
 					}
-					told = false
+					pinged = false
 				}
 			}
 			age := float64(tt.age)

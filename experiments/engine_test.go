@@ -207,7 +207,7 @@ func TestResolveRefuses(t *testing.T) {
 
 // What becomes known after the end of a recording changes no crawl of a learner, whether
 // it takes up late worth or whole harvests; what is known at once does.
-func TestTold(t *testing.T) {
+func TestFeedbackDelay(t *testing.T) {
 	dir := t.TempDir()
 	recording := func(name string, worth func(i, hour int) int) map[string]any {
 		text := "source,published,utility\n"

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -63,6 +64,25 @@ func TestMeasuresOfRuns(t *testing.T) {
 	for _, f := range FiguresOfRuns {
 		if f.Of == nil || f.Words == "" {
 			t.Errorf("%s is no figure of a measure, and has none of its own", f.Name)
+		}
+	}
+}
+
+// A record that an earlier version wrote still has its thresholds; a record of this one is
+// read as it was written.
+func TestRecordOfEarlierVersion(t *testing.T) {
+	want := []Pair{{Source: "a", Learned: 2, Exact: 1.5}}
+	written, err := json.Marshal(Record{Pairs: want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		`{"beside": [{"source": "a", "learned": 2, "exact": 1.5}]}`,
+		string(written),
+	} {
+		var r Record
+		if err := json.Unmarshal([]byte(text), &r); err != nil || !slices.Equal(r.Pairs, want) {
+			t.Errorf("%s: thresholds %+v, error %v; want %+v", text, r.Pairs, err, want)
 		}
 	}
 }

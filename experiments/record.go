@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"encoding/json"
 	"math"
 	"path/filepath"
 	"slices"
@@ -20,16 +21,32 @@ type Record struct {
 	// Interest per epoch that no policy exceeds that keeps the budget, where one is known.
 	Bound result.Ratio `json:"bound,omitzero"`
 
-	Learning  Figures      `json:"learning"`            // of the learner while it learned, or of the policy
-	Learned   Figures      `json:"learned"`             // of what was learned, or of the policy
-	Fallbacks int          `json:"fallbacks,omitempty"` // how often an incremental inverse was not trusted
-	Metrics   []string     `json:"metrics,omitempty"`   // names of the learner's own figures
-	Curve     []CurvePoint `json:"curve"`               // while learning, at the Milestones and after changes
-	Changes   []int        `json:"changes,omitempty"`   // epochs at which the world changed while learning
-	Pairs     []Pair       `json:"beside,omitempty"`    // learned thresholds next to exact ones
+	Learning  Figures      `json:"learning"`             // of the learner while it learned, or of the policy
+	Learned   Figures      `json:"learned"`              // of what was learned, or of the policy
+	Fallbacks int          `json:"fallbacks,omitempty"`  // how often an incremental inverse was not trusted
+	Metrics   []string     `json:"metrics,omitempty"`    // names of the learner's own figures
+	Curve     []CurvePoint `json:"curve"`                // while learning, at the Milestones and after changes
+	Changes   []int        `json:"changes,omitempty"`    // epochs at which the world changed while learning
+	Pairs     []Pair       `json:"thresholds,omitempty"` // learned next to exact ones
 
 	Speed   float64         `json:"-"` // epochs per second while it learned; 0 of a record that was read
 	Trainee learner.Learner `json:"-"` // as it ended; nil where nothing learns, and of a record that was read
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Earlier versions wrote the thresholds as "beside".
+func (r *Record) UnmarshalJSON(text []byte) error {
+	type plain Record
+	read := struct {
+		*plain
+		Earlier []Pair `json:"beside"`
+	}{plain: (*plain)(r)}
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	if r.Pairs == nil {
+		r.Pairs = read.Earlier
+	}
+	return nil
 }
 
 // Figures are what one part of a run earned.

@@ -162,7 +162,7 @@ func (c *cluster) owned() map[string]*pb.KnownURLItem {
 	return urls
 }
 
-// ledger is what clients were told.
+// ledger is what the nodes answered to clients.
 type ledger struct {
 	sync.Mutex
 	acked  map[string]bool
@@ -203,8 +203,8 @@ func TestKillNodes(t *testing.T) {
 	must(clients[1].BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: blocked, Time: 1 << 40}))
 	must(clients[2].SetDelay(ctx, &pb.QueueDelayParams{Key: slow, DelayRequestable: slowly}))
 
-	// stream puts what next returns, and tells of each answer.
-	stream := func(client pb.URLFrontierClient, next func() *pb.URLItem, told func(*pb.AckMessage)) {
+	// stream puts what next returns, and calls answered with each answer.
+	stream := func(client pb.URLFrontierClient, next func() *pb.URLItem, answered func(*pb.AckMessage)) {
 		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 			puts, err := client.PutURLs(ctx)
 			if err != nil {
@@ -214,7 +214,7 @@ func TestKillNodes(t *testing.T) {
 				for item := next(); item != nil && puts.Send(item) == nil; item = next() {
 				}
 			}()
-			receive(puts, told)
+			receive(puts, answered)
 		}
 	}
 	for k := range 8 {

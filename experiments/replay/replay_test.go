@@ -412,7 +412,7 @@ func TestState(t *testing.T) {
 
 // What becomes known after the end changes no crawl; what is known when it is crawled
 // does; and never to observe them is the same as to have no column of utilities.
-func TestTold(t *testing.T) {
+func TestFeedbackDelay(t *testing.T) {
 	text := [3]string{"source,published,utility\n", "source,published,utility\n", "source,published\n"}
 	record(t, 15, 20).Each(func(i int, at int64, utility float64) {
 		text[0] += fmt.Sprintf("%d,%d,%v\n", i, at, utility)

@@ -97,7 +97,7 @@ func (law *normal) fit(n int, parameter func(i int) (mode, variance float64, sho
 	}
 }
 
-// New begins with nothing known of the sources. The horizon is the age, in epochs, at
+// New begins without any knowledge of the sources. The horizon is the age, in epochs, at
 // which what was seen has lost all but 1/e of its weight; 0 forgets nothing. The hours
 // of the day and the days of the week are estimated where epochs have dates and profile
 // says so. What an objective of the terms gives is not estimated: there c is known, and 0
@@ -124,8 +124,8 @@ func New(t env.Terms, horizon float64, profile bool) *Estimates {
 	return e
 }
 
-// Open begins source i, the first beyond all others or one that is forgotten, with
-// nothing known of it.
+// Open begins source i, the first beyond all others or one that is forgotten, without
+// any knowledge of it.
 func (e *Estimates) Open(i int) {
 	s := source{
 		Marks:    marks{LogDecay: e.DecayLaw.Mean, DecayVar: e.DecayLaw.Var},

@@ -63,7 +63,7 @@ type spans struct {
 }
 
 const (
-	mostPings   = 3   // from here on cycles are not told apart by their pings
+	mostPings   = 3   // cycles with more pings than that count as having so many
 	leastUnseen = .02 // of the changes have no ping, at least
 	lawEpochs   = 25  // from one estimate of the laws to the next
 	// Cycles of a page that are remembered, at least, in which it changes once in the mean.
@@ -74,7 +74,7 @@ const (
 	unknownVar = math.Ln10 * math.Ln10
 )
 
-// NewPages begins with nothing known of so many pages. The horizon is that of [New].
+// NewPages begins without any knowledge of so many pages. The horizon is that of [New].
 func NewPages(n int, horizon float64) *Pages {
 	anyRate := normal{0, unknownVar}      // u is 1 per epoch, give or take a factor of ten
 	half := normal{math.Log(math.Ln2), 1} // p is ½, give or take a third
@@ -229,9 +229,9 @@ func (e *Pages) step(p *page) {
 func (e *Pages) rateLaw(p *page) normal {
 	law := e.RateLaw
 	if epochs, pings := p.seen(); pings > 0 && epochs > 0 {
-		told := normal{math.Log(pings/epochs) + e.RatioLaw.Mean, e.RatioLaw.Var + 1/pings}
-		w := law.Var / (law.Var + told.Var)
-		law = normal{law.Mean + w*(told.Mean-law.Mean), law.Var * (1 - w)}
+		byPings := normal{math.Log(pings/epochs) + e.RatioLaw.Mean, e.RatioLaw.Var + 1/pings}
+		w := law.Var / (law.Var + byPings.Var)
+		law = normal{law.Mean + w*(byPings.Mean-law.Mean), law.Var * (1 - w)}
 	}
 	return law
 }
@@ -316,12 +316,12 @@ func (e *Pages) Page(i int) Page {
 	if pings == 0 && p.Pings == 0 {
 		return Page{Changes: u, Unseen: u}
 	}
-	q, told := math.Exp(p.Trust), 0.
+	q, pinged := math.Exp(p.Trust), 0. // the rate of changes that send a ping
 	if epochs > 0 {
-		told = -math.Expm1(-q) * pings / epochs
+		pinged = -math.Expm1(-q) * pings / epochs
 	}
-	u = max(u, leastUnseen/(1-leastUnseen)*told)
-	return Page{Changes: u + told, Unseen: u, Ahead: q * float64(p.Pings) / u}
+	u = max(u, leastUnseen/(1-leastUnseen)*pinged)
+	return Page{Changes: u + pinged, Unseen: u, Ahead: q * float64(p.Pings) / u}
 }
 
 // Clone returns a copy of all that was learned.

@@ -13,7 +13,7 @@ import (
 
 var _ env.ItemLearner = (*Learner)(nil)
 
-// beginPages begins with nothing known of the pages. There is no optimism: the index of a page
+// beginPages begins without any knowledge of the pages. There is no optimism: the index of a page
 // that has waited goes as 1/Δ, and one that is thought to change too often starves.
 func (l *Learner) beginPages() {
 	n := len(l.terms.Costs)
@@ -41,7 +41,7 @@ func (l *Learner) ahead(i int) float64 {
 	return min(l.pages.Page(i).Ahead, never)
 }
 
-// open begins source i with nothing known of it.
+// open begins source i without any knowledge of it.
 func (l *Learner) open(i int) {
 	if l.pages == nil {
 		l.est.Open(i)

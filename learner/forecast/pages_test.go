@@ -42,8 +42,8 @@ func (w *pageWorld) View() *env.Observed {
 		w.view = *v
 		w.view.Pings = nil
 		for _, i := range v.Pings {
-			if told := w.ping(i); told >= 0 {
-				w.view.Pings = append(w.view.Pings, told)
+			if of := w.ping(i); of >= 0 {
+				w.view.Pings = append(w.view.Pings, of)
 			}
 		}
 	}

@@ -332,7 +332,7 @@ func recording(t *testing.T, name string) *env.Recording {
 	return rec
 }
 
-// TestRecordings: with nothing known beforehand, on real recordings, the
+// TestRecordings: without any knowledge beforehand, on real recordings, the
 // learner earns what Whittle earns with parameters fitted on the half before,
 // and more where hours matter. With -full it prints what each part brings, in
 // the mean over measured halves that begin up to .7 % earlier: a path of crawls is

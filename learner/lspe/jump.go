@@ -44,11 +44,11 @@ func (s *Source) changeDetected(z, harvest float64) bool {
 	return false
 }
 
-// count takes in whether the source of a crawl has jumped. share is the number of
+// count takes in whether the source of a crawl has changed. share is the number of
 // sources that did so among the last 4N crawls.
-func (l *Learner) count(jumped bool, now int) {
+func (l *Learner) count(changed bool, now int) {
 	l.share -= l.share / (worldMemory * float64(len(l.src)))
-	if !jumped {
+	if !changed {
 		return
 	}
 	l.share++

@@ -192,9 +192,9 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	expected := level * l.pooled.of(&psi)
 	l.spread += ((harvest-expected)*(harvest-expected) - l.spread) / harvestMemory
 	l.square += (expected*expected - l.square) / harvestMemory
-	jumped := s.changeDetected(s.z(age), harvest)
-	l.count(jumped, now)
-	if jumped {
+	changed := s.changeDetected(s.z(age), harvest)
+	l.count(changed, now)
+	if changed {
 		l.restart(i, age, harvest)
 	} else {
 		s.Cycles++

@@ -113,7 +113,7 @@ var ablations = []struct {
 	{"slow r", func(s *Settings) { s.Gamma = 2e-4 }},
 }
 
-// TestTargets: with nothing known but costs and budget the learner earns what the
+// TestTargets: given nothing but costs and budget the learner earns what the
 // table says, in instances on which nothing was chosen. Without -full it plays
 // three worlds for fewer epochs.
 func TestTargets(t *testing.T) {

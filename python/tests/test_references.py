@@ -66,7 +66,7 @@ def test_refusals(call, words):
         ephemera.index("paper", np.ones(4, complex))
 
 
-def test_index_beside_another():
+def test_index_next_to_another():
     """Whittle's index of each age is that which markovianbandit-pkg computes of the ages as a Markov chain."""
     bandit = pytest.importorskip("markovianbandit")
     ages = 40
