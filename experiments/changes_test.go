@@ -26,8 +26,8 @@ func playWhittle(t *testing.T, name string, s Scene, epochs int) *Record {
 	return out
 }
 
-// Whittle who knows of a change earns after it what Whittle earns in a world that
-// has always been so; one who does not know of the change earns less. So it is among few
+// Whittle that knows of a change earns after it what Whittle earns in a world that
+// has always been so; one that does not know of the change earns less. So it is among few
 // sources, which are all compared, and among many, which sleep.
 func TestWhittleKnowsOfChanges(t *testing.T) {
 	for _, n := range []int{20, 140} {

@@ -282,8 +282,8 @@ func TestPolicySettings(t *testing.T) {
 	}
 }
 
-// Who learns what a crawl is worth from what it brings does not run where no crawl shows
-// that; who learns from items is given the objective, and rules run as they are.
+// A learner that learns the worth of a crawl from what it brings does not run where no crawl
+// shows that. One that learns from items is given the objective, and rules run as they are.
 func TestWhoTakesObjectives(t *testing.T) {
 	whyNot := func(name, objective, law string) string {
 		t.Helper()

@@ -151,33 +151,15 @@ func (r Run) contender() (*Entry, env.Level, error) {
 	return nil, "", wrong("unknown knowledge %q; allowed are model, observed and online", at)
 }
 
-// Job is a resolved run: every setting is spelt out, and it is ready to be performed.
-// A run is resolved once; under other seeds it is the same job but for the seed.
-type Job struct {
-	Run
-	Scene *Scene // in which the run takes place
-	play  Play
-	hash  func() (string, error)
-}
-
-// Hash names the job but for its seed: it is that of all settings and of what the files
-// hold that they name.
-func (c *Job) Hash() (string, error) { return c.hash() }
-
-// Under returns the job under a seed.
-func (c *Job) Under(seed uint64) *Job {
-	other := *c
-	other.Seed, other.play.Seed = seed, seed
-	return &other
-}
-
-// Level returns the level of knowledge at which it is performed.
-func (c *Job) Level() env.Level { return c.play.Level }
-
-// Build builds the learner or policy as a run would, for a program that crawls by
-// itself under those terms. The learner is nil where nothing learns.
-func (c *Job) Build(t env.Terms) (env.Agent, learner.Learner, error) {
-	return c.Scene.build(c.play, t)
+// Engine performs runs. It keeps the scenes and the runs of exact Whittle that
+// runs share. The zero value is ready, and safe for concurrent use.
+//
+// What a run brings depends on the run alone: not on the engine, other runs or
+// the number of workers.
+type Engine struct {
+	scenes  cache[string, *Scene]
+	whittle cache[string, *Record]
+	sums    cache[string, [32]byte] // of files that settings name
 }
 
 // Resolve returns the run with every setting spelt out, so that equal runs are

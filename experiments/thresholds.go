@@ -107,12 +107,10 @@ func PriceNote(t learner.Learner, s Scene, level env.Level) string {
 const recordedSources = 8
 
 // thresholdPairs sets learned thresholds, as states in interest, next to the state at
-// which the exact index reaches the price of the relaxed problem. Of large instances
+// which the exact index reaches the price, that of the relaxed problem. Of large instances
 // it keeps few sources, evenly spaced, and none that is never crawled.
-func thresholdPairs(t learner.Learner, s Scene, level env.Level) []Pair {
-	src := s.Instance.Sources
+func thresholdPairs(t learner.Learner, src []env.Source, price float64, level env.Level) []Pair {
 	var pairs []Pair
-	_, price := s.bound()
 	for k := range min(len(src), recordedSources) {
 		i := k * len(src) / min(len(src), recordedSources)
 		if l, ok := t.(Thresholded); ok && math.IsInf(l.Threshold(i), 1) {

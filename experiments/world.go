@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -152,88 +151,6 @@ func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s
 	return s, nil
 }
 
-// Scene is a world as data: it can be set up afresh for every policy that is
-// compared, each time with the same content.
-type Scene struct {
-	Instance env.Instance // what a policy that knows the model is given
-	// Believed is what all but the reference, "whittle", are given instead where
-	// they are to be mistaken; nil stands for Instance.
-	Believed *env.Instance
-	Epochs   int  // how many the world has; 0 for any number
-	Seeded   bool // the seed changes what arrives
-	Mean     bool // the harvest curves of the instance are the mean rewards, at one price for all time
-	Bits     bool // sources are pages, of which a crawl shows one bit: whether it has changed
-	// Marks is the law of the items' initial interest; empty where the model has no
-	// single items.
-	Marks env.Marks
-	// Late is how many epochs after its publication an item's interest becomes known
-	// to whoever learns, in worlds of which crawls bring back items; 0 when it is crawled.
-	Late float64
-	// Open sets the world up. The level says what it must show; overrun lets
-	// crawls over the budget pass.
-	Open func(seed uint64, level env.Level, overrun bool) (env.World, error)
-	// With returns the scene of an instance with other parameters; nil where they do not
-	// change.
-	With func(in env.Instance) Scene
-
-	// alone is Open of worlds that share nothing; nil where none do.
-	alone func(seed uint64, level env.Level, overrun bool) (env.World, error)
-
-	feedback string // when it becomes known what an item is worth; "" where all are worth the same
-	key      string // names it among those of an engine
-	// relaxed keeps what bound returns; nil keeps nothing.
-	relaxed func() (bound, price float64)
-}
-
-// bound returns the relaxed optimum of the instance, interest per epoch, and its λ*,
-// interest per budget unit.
-func (s *Scene) bound() (bound, price float64) {
-	if s.relaxed != nil {
-		return s.relaxed()
-	}
-	return index.Bound(s.Instance)
-}
-
-// After returns the scene in which what was learned in so many epochs is measured: its
-// world has from its beginning, and for good, the parameters that this one has then.
-func (s Scene) After(epochs int) Scene {
-	if s.With == nil || len(s.Instance.Changes) == 0 {
-		return s
-	}
-	after := s.With(becomes(s.Instance, epochs))
-	if s.Believed != nil {
-		believed := becomes(*s.Believed, epochs)
-		after.Believed = &believed
-	}
-	return after
-}
-
-// becomes returns the instance without changes that one is after so many epochs.
-func becomes(in env.Instance, epochs int) (now env.Instance) {
-	for _, phase := range in.Phases() {
-		if phase.From < epochs {
-			now = phase.Instance
-		}
-	}
-	return now
-}
-
-// Bounded reports whether the relaxed optimum of the instance bounds what a
-// policy at that level can earn: rewards must follow the mean dynamics, and the
-// policy must not see more than they hold.
-func (s Scene) Bounded(level env.Level) bool {
-	return s.Mean && (level != env.LevelObserved || !s.Seeded)
-}
-
-// Limit returns how many of that many epochs the scene has; 0 stands for all
-// that it has.
-func (s Scene) Limit(epochs int) int {
-	if s.Epochs > 0 && (epochs == 0 || epochs > s.Epochs) {
-		return s.Epochs
-	}
-	return epochs
-}
-
 // MeanScene is the mean dynamics of an instance.
 func MeanScene(in env.Instance) Scene {
 	return Scene{
@@ -264,8 +181,8 @@ func PoissonScene(in env.Instance, marks env.Marks) Scene {
 	}
 }
 
-// PagesScene is the world of pages. What a crawl brings is shown to nobody but whoever adds it
-// up: it shows whether the page has changed.
+// PagesScene is the world of pages. A crawl shows whether the page has changed. What it brings
+// is counted, and shown to no policy.
 func PagesScene(in env.Instance) (Scene, error) {
 	open := func(seed uint64, level env.Level, overrun bool) (env.World, error) {
 		return env.NewPages(in, seed, env.PagesOptions{Overrun: overrun, NoMean: level == env.LevelOnline})
@@ -273,22 +190,12 @@ func PagesScene(in env.Instance) (Scene, error) {
 	if _, err := open(1, env.LevelOnline, false); err != nil {
 		return Scene{}, &SettingError{err}
 	}
-	// Whoever sees pings can do better than the harvest curves say.
+	// A policy that sees pings can do better than the harvest curves say.
 	pinged := slices.ContainsFunc(in.Sources, func(s env.Source) bool { return s.Recall > 0 })
 	return Scene{
 		Instance: in.Pages(), Seeded: true, Mean: len(in.Changes) == 0 && !pinged, Bits: true, Open: open,
 		With: func(in env.Instance) Scene { s, _ := PagesScene(in); return s },
 	}, nil
-}
-
-// OpenAlone opens a world as Open does that shares nothing with others of its seed: it
-// brings the same, and keeps nothing of what it has drawn. It is for environments in which
-// one trains, each of which is a world of its own and may be stepped without end.
-func (s *Scene) OpenAlone(seed uint64, level env.Level, overrun bool) (env.World, error) {
-	if s.alone == nil {
-		return s.Open(seed, level, overrun)
-	}
-	return s.alone(seed, level, overrun)
 }
 
 // Believe gives policies the parameters of the instance of that name, which

@@ -23,8 +23,6 @@ import (
 // seed, or one in all where nothing is drawn.
 type samples map[string][]float64
 
-func (s samples) mean(key string) float64 { return stats.Mean(s[key]) }
-
 // record is what the readings gave under one seed. Its file is named by the hash of
 // the readings and the epochs.
 type record struct {

@@ -14,6 +14,7 @@ import (
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
+	"ephemera/experiments/stats"
 )
 
 //go:embed figures.toml
@@ -145,10 +146,10 @@ func fillIn(figures []*figure, s samples) {
 				bound, _ := index.Bound(env.Paper(1))
 				return result.Figure(bound)
 			}
-			return result.Figure(s.mean(strings.Trim(key, "{}")))
+			return result.Figure(stats.Mean(s[strings.Trim(key, "{}")]))
 		})
 		for k, key := range f.Between {
-			f.Accepted[k] = s.mean(key)
+			f.Accepted[k] = stats.Mean(s[key])
 		}
 		if f.Tied == "" {
 			continue

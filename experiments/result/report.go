@@ -135,23 +135,6 @@ func (r *Row) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Share returns the share that a reward has of another. Costs are below 0, and of them it
-// is the other's over the reward: less than 1 is worse there too.
-func Share(reward, of float64) float64 {
-	if of < 0 {
-		return of / reward
-	}
-	return reward / of
-}
-
-// Shares returns those of many.
-func Shares(rewards, of []float64) (shares []float64) {
-	for k, r := range rewards {
-		shares = append(shares, Share(r, of[k]))
-	}
-	return shares
-}
-
 // Sentence says what was run, and what no policy exceeds, if that is known.
 func (r *Report) Sentence() string {
 	line := "Instance " + r.Instance

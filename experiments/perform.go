@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
+	"ephemera/env"
+	"ephemera/experiments/result"
 	"ephemera/internal/files"
 	"ephemera/learner"
 )
@@ -80,6 +83,79 @@ func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Perform
 		}
 		return rec, err
 	})
+}
+
+// exact returns the run of exact Whittle that a run is compared with. In worlds
+// that the seed does not change, one run serves all seeds.
+func (e *Engine) exact(ctx context.Context, c *Job) (*Record, error) {
+	p := Play{Level: c.play.Level, Epochs: c.play.Epochs, Evaluation: c.play.Evaluation, Watch: c.play.Watch}
+	if p.Level == env.LevelOnline {
+		p.Level = env.LevelModel // what Whittle knows that the learner does not
+	}
+	if c.Scene.Seeded {
+		p.Seed = c.play.Seed
+	}
+	var err error
+	if p.Entry, err = Find("whittle"); err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("%s %s %d %d %d", c.Scene.key, p.Level, p.Seed, p.Epochs, p.Evaluation)
+	return e.whittle.get(key, func() (*Record, error) { return c.Scene.Play(ctx, p) })
+}
+
+// perform performs a run: it learns, then measures what was learned and exact
+// Whittle in the same world from its beginning. A policy that does not learn is
+// measured alone. It ends with the context's error when that is done.
+func (e *Engine) perform(ctx context.Context, c *Job) (*Record, error) {
+	exact, err := e.exact(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	own := exact
+	if c.play.Entry.Name != "whittle" || c.play.Level == env.LevelOnline {
+		if own, err = c.Scene.Play(ctx, c.play); err != nil {
+			return nil, err
+		}
+	}
+	rec := *own
+	rec.Run, rec.Curve = c.Run, slices.Clone(own.Curve)
+	rec.addRatios(exact)
+	return &rec, nil
+}
+
+// Recorded returns the record of a run that was played elsewhere, in the world of the
+// scene under the run's seed: what was earned over its epochs, and what, over those of
+// the evaluation, in the scene that this one becomes. Who is the name of the policy.
+func (e *Engine) Recorded(ctx context.Context, c *Job, who string, learning, learned *Account) (*Record, error) {
+	exact, err := e.exact(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	rec := c.Scene.record(c.play.Level, c.play.Epochs)
+	rec.Run = c.Run
+	rec.Run.Learner = map[string]any{"algorithm": who}
+	rec.Curve = slices.Clone(learning.curve)
+	if rec.Learning, err = learning.figures(rec.Bound); err != nil {
+		return nil, err
+	}
+	if rec.Learned, err = learned.figures(rec.Bound); err != nil {
+		return nil, err
+	}
+	rec.addRatios(exact)
+	return rec, nil
+}
+
+// addRatios fills in the shares of what exact Whittle earned in the same epochs.
+func (r *Record) addRatios(exact *Record) {
+	r.Learning.Whittle, r.Learned.Whittle = exact.Learning.Reward, exact.Learned.Reward
+	for _, f := range []*Figures{&r.Learning, &r.Learned} {
+		f.OfWhittle = result.RatioOf(result.Share(f.Reward, f.Whittle))
+	}
+	for k := range r.Curve {
+		p := &r.Curve[k]
+		p.Whittle = exact.Curve[k].Reward
+		p.OfWhittle = result.RatioOf(result.Share(p.Reward, p.Whittle))
+	}
 }
 
 // keptName names the file of something that is kept: the hash of its settings, and

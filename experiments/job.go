@@ -1,0 +1,94 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"ephemera/env"
+	"ephemera/internal/files"
+	"ephemera/learner"
+)
+
+// Job is a resolved run: every setting is spelt out, and it is ready to be performed.
+// A run is resolved once; under other seeds it is the same job but for the seed.
+type Job struct {
+	Run
+	Scene *Scene // in which the run takes place
+	play  Play
+	hash  func() (string, error)
+}
+
+// Hash names the job but for its seed: it is that of all settings and of what the files
+// hold that they name.
+func (c *Job) Hash() (string, error) { return c.hash() }
+
+// Under returns the job under a seed.
+func (c *Job) Under(seed uint64) *Job {
+	other := *c
+	other.Seed, other.play.Seed = seed, seed
+	return &other
+}
+
+// Level returns the level of knowledge at which it is performed.
+func (c *Job) Level() env.Level { return c.play.Level }
+
+// Build builds the learner or policy as a run would, for a program that crawls by
+// itself under those terms. The learner is nil where nothing learns.
+func (c *Job) Build(t env.Terms) (env.Agent, learner.Learner, error) {
+	return c.Scene.build(c.play, t)
+}
+
+// SavedConfig returns what [learner.Saved] says of the learner of the run.
+func (c *Job) SavedConfig() (string, error) {
+	text, err := toml.Marshal(struct {
+		Algorithm string       `toml:"algorithm"`
+		Knowledge env.Level    `toml:"knowledge"`
+		Settings  any          `toml:"settings"`
+		Instance  env.Instance `toml:"instance"`
+	}{c.play.Entry.Name, c.play.Level, c.play.Settings, c.Scene.Instance})
+	return string(text), err
+}
+
+// saveTrainee writes what a run has learned to a file, for [learner.Load]. The file
+// names the run.
+func (c *Job) saveTrainee(t learner.Learner, file, run string) error {
+	config, err := c.SavedConfig()
+	if err != nil {
+		return err
+	}
+	world, err := c.Scene.Open(c.Seed, c.play.Level, true)
+	if err != nil {
+		return err
+	}
+	terms := world.Terms()
+	name, err := json.Marshal(run)
+	if err != nil {
+		return err
+	}
+	state, err := json.Marshal(t.State())
+	if err != nil {
+		return fmt.Errorf("state of the learner: %w", err)
+	}
+	saved := &learner.Saved{
+		Config: config, Start: terms.Start, Length: terms.Length, Objective: terms.Objective, State: state, Run: name,
+	}
+	data, err := saved.Encode()
+	if err != nil {
+		return err
+	}
+	return files.Put(file, data)
+}
+
+// holdsRun reports whether the learner in a file is that of the run.
+func holdsRun(file, run string) bool {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	saved, err := learner.Decode(data)
+	var name string
+	return err == nil && json.Unmarshal(saved.Run, &name) == nil && name == run
+}
