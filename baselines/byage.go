@@ -109,8 +109,8 @@ func (p *byAge) key(i int, o *env.Model) float64 {
 	return negInf
 }
 
-// sleep has those sleep who are below the floor, until they reach it. Who never
-// does is in no chain of the ring.
+// sleep puts the sources below the floor to sleep until they reach it. A source that
+// never does is in no chain of the ring.
 func (p *byAge) sleep(o *env.Model) {
 	stay := p.awake[:0]
 	for _, c := range p.awake {
@@ -125,7 +125,7 @@ func (p *byAge) sleep(o *env.Model) {
 	p.awake = stay
 }
 
-// wakeDue wakes who is due, has those sleep who are below the floor, and moves
+// wakeDue wakes the sources that are due, puts those below the floor to sleep, and moves
 // the floor where too few or too many are awake.
 func (p *byAge) wakeDue(o *env.Model) {
 	p.due = p.ring.Due(p.due[:0], o.Epoch)

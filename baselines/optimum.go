@@ -241,7 +241,7 @@ func (o *Optimum) iterate(gap float64, sweeps int) bool {
 				return true
 			}
 		}
-		// Relative to the first state, lest V grow for ever.
+		// Relative to the first state, so that V does not grow without end.
 		zero := next[0]
 		for s := range next {
 			next[s] -= zero

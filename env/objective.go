@@ -14,7 +14,7 @@ import (
 //
 //	interest:4h    an item loses half of its interest in four hours: the papers'
 //	delay          an item costs the time d until it is found: the mean delay
-//	delay:k        an item costs dᵏ: k below 1 favours the many, above 1 who waits longest
+//	delay:k        an item costs dᵏ: k below 1 favours most items, k above 1 those that wait longest
 //	deadline:24h   an item is worth 1 if it is found within 24 hours
 //	freshness      a page is worth its importance while the copy is as the page is
 //

@@ -9,7 +9,7 @@ const Most = 4
 // that have one in each of a million sources: the formula of Sherman and Morrison, the
 // measures by which it is trusted, and a Tikhonov form for where it is not, on arrays of
 // their sizes. It holds the lower triangle of P by rows, entry i, j ≤ i at i(i+1)/2 + j.
-// B is the caller's, who has it from averages.
+// B itself the caller holds, as averages.
 type Small []float64
 
 // Begin sets P to I/ε for B(−1) = εI of l features. Features from l on remain out of P.

@@ -1,5 +1,5 @@
-// Package estimate holds what crawls tell about their sources to one who knows
-// nothing beforehand. The items of source i are published at the rate λ, and one
+// Package estimate estimates sources from what crawls bring, without any knowledge
+// beforehand. The items of source i are published at the rate λ, and one
 // of age a has the interest
 //
 //		y = ξ e^(−ca),   E ln ξ = m,   Var ln ξ = σ²

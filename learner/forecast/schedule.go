@@ -82,7 +82,7 @@ func (s *schedule) line(i int) {
 	s.Line = append(s.Line, int32(i))
 }
 
-// present leaves out of those that are awake who is so no longer.
+// present drops from the list of awake sources those that are awake no longer.
 func (s *schedule) present() {
 	s.Awake = slices.DeleteFunc(s.Awake, func(i int32) bool { return s.Wake[i] != woken })
 }
@@ -128,9 +128,10 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 	return cost
 }
 
-// putToSleep puts to sleep who is not allowed yet and, of the others, which cost so much,
-// those with the least index that are far from their threshold, for half of the way:
-// what is thought of them and of the price may change. Enough of them stay awake.
+// putToSleep puts to sleep the sources that may not be crawled yet and, of the others, which
+// together cost so much, those with the least index that are far from their threshold. These
+// sleep for half of the way to it, since the estimates of them and of the price may change.
+// As many stay awake as the budget needs.
 func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 	s := &l.schedule
 	sleep := func(i int, wait float64) {

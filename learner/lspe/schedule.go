@@ -9,7 +9,7 @@ import (
 	"ephemera/env"
 )
 
-// schedule finds whom to crawl without looking at all: sources sleep in a ring
+// schedule finds the sources to crawl without looking at all of them: sources sleep in a ring
 // until they are about to be due, and those that have woken wait in a list, of
 // which the ones that are most overdue are crawled.
 type schedule struct {
@@ -45,7 +45,7 @@ func newSchedule(t env.Terms) schedule {
 	return s
 }
 
-// clear forgets who sleeps and who waits, and begins at an epoch.
+// clear forgets which sources sleep and which wait, and begins at an epoch.
 func (s *schedule) clear(epoch int) {
 	s.ring = ring.New(len(s.costs), int(sleepRounds*s.round)+2)
 	s.ring.Due(nil, epoch-1)
@@ -75,7 +75,7 @@ func (w Waiting) due() int {
 
 // gather wakes sources, the soonest due first, until those that wait and are allowed
 // would take twice the budget, looking at most one round ahead. Where crawls of a
-// group are limited, whoever is due wakes. wake returns how a source stands when it
+// group are limited, each source that is due wakes. wake returns how a source stands when it
 // wakes; it may have moved away and sleeps on.
 func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) {
 	var cost float64

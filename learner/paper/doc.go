@@ -4,7 +4,7 @@
 //
 //  1. threshold.go: Tᵢ, projected on [u, u*], and the coordinate in which a state
 //     is compared with it.
-//  2. actor.go: probabilities of a crawl, and who is crawled.
+//  2. actor.go: probabilities of a crawl, and which sources are crawled.
 //  3. ascent.go: how q follows the gradient, the printed way and two others.
 //  4. price.go: the price of the budget.
 //  5. learner.go puts them together with the critic, critic.Critic.

@@ -1,7 +1,7 @@
 // Package clock tells steps of the machine's clock from time that passes.
 //
-// A clock that was ahead or behind is set right by a step. Whoever takes a step forward for
-// time that passed ends waits too soon, and learns that nothing happened for that long.
+// A clock that was ahead or behind is set right by a step. A program that takes a step forward
+// for time that passed ends waits too soon, and learns that nothing happened for that long.
 package clock
 
 import "time"

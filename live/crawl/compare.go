@@ -31,7 +31,7 @@ const (
 	comparedItems = 50                  // at least
 )
 
-// scheduler decides who is looked at, and hears what each look found.
+// scheduler decides which feeds are looked at, and is given what each look found.
 type scheduler = env.Learner[env.Online]
 
 // practices are the rules of readers and crawlers (package baselines), each by hours and relative.

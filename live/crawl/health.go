@@ -81,8 +81,8 @@ type heldRow struct {
 	Others []*record
 }
 
-// held says who has a feed not be asked for, and until when. What would hold it up no longer than
-// the shortest interval holds up nothing.
+// held says who holds a feed back, the publisher or its server, and until when. A wait that is no
+// longer than the shortest interval does not count.
 func (c *Crawler) held(r *record) heldRow {
 	at, why := c.free(r, c.latest)
 	if r.Gone || why != published && why != asked || !at.After(r.Tried.Add(c.opt.Shortest)) || !at.After(c.latest) {

@@ -251,7 +251,7 @@ func (p *riverPage) atom() ([]byte, error) {
 }
 
 // stale is how old the last item is before an answer says when that was: an item that comes
-// within the same second would be missed by whoever asks for what came after it.
+// within the same second would be missed by a reader that asks for what came after it.
 const stale = 10 * time.Second
 
 // serveRiver answers with a page of items. The validator is that of the text.

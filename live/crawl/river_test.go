@@ -159,7 +159,7 @@ func TestRiverRefuses(t *testing.T) {
 	}
 }
 
-// TestRiverValidators: who asks again gets the answer that nothing has changed, until something has.
+// TestRiverValidators: a reader that asks again gets the answer that nothing has changed, until something has.
 func TestRiverValidators(t *testing.T) {
 	s := foldered(t, newReferee(t, 30)).pass(3 * time.Hour)
 	for _, path := range []string{"/items.json", "/items.atom", "/items.atom?category=News"} {

@@ -233,10 +233,10 @@ func noise(seed uint64) func(i, changes int, item *pb.URLItem) *pb.URLItem {
 	}
 }
 
-// TestFreshness: of 300 pages of a site that change at random, each at its rate, more copies are fresh,
-// over two weeks, than by a fixed interval or by StormCrawler's adaptive scheduler with as many
-// fetches; and the signatures are what does it: with noise in their place it is lost. Who knows how
-// often each page changes is ahead by three or four hundredths.
+// TestFreshness: of 300 pages that change at random, each at its rate, more copies are fresh, over
+// two weeks, than by a fixed interval or by StormCrawler's adaptive scheduler with as many fetches.
+// That is due to the signatures: with noise in their place the lead is lost. A schedule that knows
+// how often each page changes is ahead of both by three or four hundredths.
 func TestFreshness(t *testing.T) {
 	seeds := []uint64{9001}
 	if *full {

@@ -178,7 +178,7 @@ func Open(dir string, o *Options) (*Store, error) {
 		// 64 MB more of memory and some more files to look into.
 		MemTableSize: 64 << 20, L0CompactionThreshold: 8, L0StopWritesThreshold: 32, LBaseMaxBytes: 512 << 20,
 		FormatMajorVersion: pebble.FormatNewest, Logger: &pebbleLog{log: s.opt.Log, said: map[string]time.Time{}},
-		// Whoever reads what is damaged gets an error.
+		// It is logged here; a call that reads what is damaged gets an error.
 		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
 			s.opt.Log.Error("a file of the store is damaged", "file", i.Path, "error", i.Details)
 		}},

@@ -78,7 +78,7 @@ func (w *Worlds) open(s *experiments.Scene, t env.Terms) {
 // seedTerms returns what is known of the world under the seed of the last reset.
 func (w *Worlds) seedTerms() env.Terms { return w.at[0].terms }
 
-// record returns the record of the run since its first part began. Who names the policy.
+// record returns the record of the run since its first part began. Who is the name of the policy.
 // Without a second part it is a policy that earns the same again.
 func (w *Worlds) record(who string) (*experiments.Record, error) {
 	p := w.played

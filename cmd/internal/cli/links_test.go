@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Who crawls links nothing of who measures.
+// The commands that crawl link nothing of what only experiments need.
 func TestLinks(t *testing.T) {
 	for _, name := range []string{"ephemera/cmd/crawl", "ephemera/cmd/frontier", "ephemera/live/..."} {
 		out, err := exec.Command("go", "list", "-deps", name).CombinedOutput()
