@@ -1,14 +1,11 @@
 package crawl
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"net"
 	"os"
 	"runtime/debug"
@@ -318,7 +315,7 @@ func (c *Crawler) begin(r *record, fetched time.Time) {
 	place := r.Place
 	c.running.Go(func() {
 		l := c.look(place)
-		if l.told = fetched; l.At.IsZero() {
+		if l.byList = fetched; l.At.IsZero() {
 			l.At = fetched
 		}
 		if err := c.take(r, &l); err != nil {
@@ -335,7 +332,7 @@ func (c *Crawler) watch() (begun int) {
 		if c.underWay == workers {
 			break
 		}
-		if !r.held && !o.Checked.IsZero() && !o.Checked.Equal(r.Checked) && !o.Checked.Equal(r.told) {
+		if !r.held && !o.Checked.IsZero() && !o.Checked.Equal(r.Checked) && !o.Checked.Equal(r.byList) {
 			begun++
 			c.begin(r, o.Checked)
 		}
@@ -392,167 +389,4 @@ func (c *Crawler) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(c.save(c.clock(), true), c.store.Close())
-}
-
-// take takes up what a fetch brought.
-func (c *Crawler) take(r *record, l *Look) error {
-	c.mu.Lock()
-	now, res := c.clock(), &l.Result
-	c.underWay--
-	r.held = false
-	if a := away(res.Err); a != nil {
-		defer c.mu.Unlock()
-		return c.absent(r, a, now)
-	}
-	c.away = nil
-	r.told = l.told
-	before := *r
-	if r.Checked = l.At; c.opt.Shadow { // by the reader's clock, which may be another
-		if at := l.At.Round(0); at.Before(now) {
-			now = at
-		}
-		if now.Before(r.Last) {
-			now = r.Last
-		}
-	}
-	r.Tried, r.NotBefore, r.Why, r.Error, r.Capped = now, now.Add(c.opt.Shortest), "", "", ""
-	if res.Err != nil {
-		r.Error = res.Err.Error()
-	}
-	asks := false // its hub
-	e := entry{At: now, Outcome: res.Outcome, Previous: r.Last}
-	switch res.Outcome {
-	case feed.Gone:
-		r.Gone = true
-	case feed.Failed: // twice as long each time, and up to half of it more
-		r.Failures++
-		d := c.opt.Shortest
-		for range min(r.Failures, 12) {
-			d = min(2*d, c.opt.Longest*2/3)
-		}
-		r.wait(now.Add(d+rand.N(d/2)), "it failed")
-	case feed.Found:
-		r.Pace = res.Feed.Pace
-		r.Title = cmp.Or(res.Feed.Title, r.Title)
-		known := !r.Last.IsZero() || !r.Imported.IsZero()
-		e.Items = r.news(res.Feed.Items, now)
-		e.Truncated = known && !res.Feed.Whole && len(e.Items) > 0 && len(e.Items) == len(res.Feed.Items)
-		r.hub(res.Feed)
-		fallthrough
-	case feed.Unchanged:
-		r.Place, r.Failures, r.Last = res.Place, 0, now
-		if e.Truncated {
-			r.Missed++
-		}
-		usual, why := c.usual(r, now)
-		r.wait(now.Add(usual), why)
-		asks = c.renew(r, now)
-	}
-	if !c.opt.Shadow { // where a reader waits by its own rule, that is nobody's wish
-		c.obey(r, res, now)
-	}
-	commit, err := c.note(r, &e)
-	if commit == nil { // it is as if it had not been asked, but for the time of the next request
-		before.Tried, before.NotBefore, before.Why, before.Checked = r.Tried, r.NotBefore, r.Why, r.Checked
-		*r = before
-	}
-	if err == nil && (r.Gone || r.Place.URL != before.Place.URL) {
-		err = c.enroll()
-	}
-	var hub push
-	if asks && commit != nil {
-		hub = *r.Push
-	}
-	c.mu.Unlock()
-	commit.Wait()
-	if hub.Hub != "" {
-		c.subscribe(r.Address(), hub)
-	}
-	return err
-}
-
-// absent takes up that the reader does not answer: nothing is known of the feed, and the reader
-// is asked again later.
-func (c *Crawler) absent(r *record, away *Away, now time.Time) error {
-	if c.away == nil {
-		c.opt.Log.Error("no request is made", "error", away)
-	}
-	c.away, c.again = away, now.Add(rereading)
-	if _, err := c.keep(r, nil); err != nil || !c.learner.Has(r.ID.URL) {
-		return err
-	}
-	return c.learner.Update(learner.Crawl{Source: r.ID.URL, At: now, Outcome: learner.Failed, NotBefore: c.again})
-}
-
-// wait has a feed not be asked for before a time.
-func (r *record) wait(until time.Time, why string) {
-	if until.After(r.NotBefore) {
-		r.NotBefore, r.Why = until, why
-	}
-}
-
-// obey has a feed wait for as long as its publisher asks, up to the longest interval, and
-// as its server asks by Retry-After, up to a week.
-func (c *Crawler) obey(r *record, res *feed.Result, now time.Time) {
-	longest := now.Add(c.opt.Longest)
-	fresh := now.Add(max(res.Fresh, r.Pace.Every))
-	if fresh.After(longest) {
-		r.Capped = fmt.Sprintf("its publisher asks to wait %s; obeyed are %s, the longest interval",
-			span(fresh.Sub(now)), span(c.opt.Longest))
-		fresh = longest
-	}
-	r.wait(fresh, published)
-	retry := min(res.Retry, feed.MaxRetry)
-	if retry < res.Retry {
-		r.Capped = fmt.Sprintf("its server asks to wait %s; obeyed are %s", span(res.Retry), span(retry))
-	}
-	r.wait(now.Add(retry), asked)
-}
-
-// usual returns how long a feed that showed what it has is left alone.
-func (c *Crawler) usual(r *record, now time.Time) (wait time.Duration, why string) {
-	switch {
-	case c.opt.PublicURL != "" && r.Push != nil && r.Push.Until.After(now):
-		return pushedWait, "its hub sends what is new"
-	case r.Place.ETag == "" && r.Place.LastModified == "":
-		// It sends all that it has, each time: one that has more is asked less often.
-		times := max(1, float64(r.Place.Bytes)/wholeSize)
-		wait = time.Duration(times * float64(c.opt.Unvalidated))
-		return min(wait, max(c.opt.Unvalidated, c.opt.Longest)), "it cannot be asked for changes alone"
-	}
-	return 0, ""
-}
-
-// news returns the items that were not seen before, with times at which they can have
-// appeared.
-func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
-	var ids []uint64
-	// One that dates items beyond tomorrow does not say when they were published.
-	ahead := func(it feed.Item) bool { return it.Published.After(now.Add(24 * time.Hour)) }
-	dateless := r.Last.IsZero() && slices.ContainsFunc(shown, ahead)
-	for _, it := range shown {
-		known := slices.Contains(r.Seen, it.ID)
-		if ids = append(ids, it.ID); it.Also != 0 {
-			ids = append(ids, it.Also)
-			known = known || slices.Contains(r.Seen, it.Also)
-		}
-		if known || !r.Imported.IsZero() && !it.Published.After(r.Imported) {
-			continue
-		}
-		if dateless || it.Published.After(now) || !r.Last.IsZero() && it.Published.Before(r.Last) {
-			it.Published = time.Time{} // it cannot have been then
-		}
-		r.count(it.Published)
-		r.Items++
-		items = append(items, it)
-	}
-	// It remembers five times what it shows; a hub may send one item alone.
-	room := max(5*len(ids), len(r.Seen))
-	for _, id := range r.Seen {
-		if len(ids) < room && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	r.Seen, r.Imported = ids, time.Time{}
-	return items
 }

@@ -31,8 +31,8 @@ type Reader interface {
 // Look is what a fetch of a feed brought.
 type Look struct {
 	feed.Result
-	At   time.Time // when it was, by the reader's clock; zero for now
-	told time.Time // when it was by the list that had it be looked at; zero without one
+	At     time.Time // when it was, by the reader's clock; zero for now
+	byList time.Time // when the fetch was by the list of the reader, for which it is looked at; zero without one
 }
 
 // Away says that a reader does not answer, so that nothing is known of its feeds.

@@ -129,7 +129,7 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// late is a reader that fetches once more when it has told its list.
+// late is a reader that fetches once more when it has given its list.
 type late struct {
 	Reader
 	fetch func()

@@ -46,7 +46,7 @@ type record struct {
 	Categories []string    `json:"-"` // of the list
 	ID         schedule.ID `json:"-"`
 	listed     bool        // in the OPML file
-	told       time.Time   // the fetch by the list of the reader that was looked at last
+	byList     time.Time   // when the fetch that was looked at last was, by the list of the reader
 	held       bool        // a request is under way
 	pushing    bool        // a hub is sending its items
 	heard      time.Time   // up to when hubs have made their requests of it
@@ -68,14 +68,6 @@ type look struct {
 	Items   int          `json:"items,omitempty"`
 }
 
-const shownLooks = 20 // of a feed
-
-// saw takes up a look.
-func (r *record) saw(e *entry) {
-	last := r.Looks[:min(len(r.Looks), shownLooks-1)]
-	r.Looks = append([]look{{e.At, e.Outcome, len(e.Items)}}, last...)
-}
-
 // spelled returns an address in one spelling.
 func spelled(address string) string {
 	u, err := url.Parse(address)
@@ -88,13 +80,6 @@ func spelled(address string) string {
 	}
 	u.Path, u.Fragment = cmp.Or(u.Path, "/"), ""
 	return u.String()
-}
-
-// count takes up when an item was published, if that is known.
-func (r *record) count(published time.Time) {
-	if at := published.UTC(); !at.IsZero() {
-		r.Hours[(at.Weekday()+6)%7][at.Hour()]++
-	}
 }
 
 // Outcomes of entries of the journal other than those of fetches.
@@ -310,60 +295,6 @@ func (c *Crawler) journal(after uint64, yield func(*entry) bool) error {
 	return bad
 }
 
-// note puts a look at a feed on disk, and then gives it to the learner and the sums: they
-// know of nothing that a restart would not find.
-func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
-	if e.At.IsZero() {
-		e.At = c.clock()
-	}
-	e.Feed, e.NotBefore, e.Worth = r.ID.URL, r.NotBefore, r.Worth
-	before := r.Looks
-	r.saw(e)
-	commit, err := c.keep(r, e)
-	if err != nil {
-		r.Looks = before
-		return nil, err
-	}
-	c.stats.add(e)
-	return commit, c.learn(e)
-}
-
-// keep puts on disk what is known of a feed and, if there is one, an entry of the
-// journal: both or neither, when the commit is done. The feed is not due before
-// somebody asks for it.
-func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
-	const never = int64(1) << 52
-	data, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	if e == nil {
-		return c.store.Put(r.ID, never, c.latest.UnixMilli(), data)
-	}
-	values, err := e.items(c.seq + 1)
-	if err != nil {
-		return nil, err
-	}
-	bare := *e
-	bare.Items = nil
-	for _, it := range e.Items {
-		bare.Items = append(bare.Items, feed.Item{ID: it.ID, Published: it.Published})
-	}
-	value, err := json.Marshal(bare)
-	if err != nil {
-		return nil, err
-	}
-	values = append(values, store.Value{Name: journalName(c.seq + 1), Data: value})
-	news := c.hook.values(e, c.seq+1)
-	commit, err := c.store.Put(r.ID, never, c.latest.UnixMilli(), data, append(values, news...)...)
-	if err == nil {
-		c.seq++
-		c.flow(r, e)
-		c.hook.take(news)
-	}
-	return commit, err
-}
-
 // keepHeld puts on disk what is known of a feed, and leaves it alone for as long as it is to
 // be, if its request was under way at a kill.
 func (c *Crawler) keepHeld(r *record) error {
@@ -392,30 +323,4 @@ func (c *Crawler) save(now time.Time, end bool) error {
 		return err
 	}
 	return c.store.SetValue(learnerName, value)
-}
-
-// learn lets the learner observe a look at a feed.
-func (c *Crawler) learn(e *entry) error {
-	if !c.learner.Has(e.Feed) {
-		return nil
-	}
-	crawl := learner.Crawl{Source: e.Feed, At: e.At, NotBefore: e.NotBefore, Truncated: e.Truncated}
-	switch e.Outcome {
-	case feed.Gone: // and not enrolled, unless it was put on the list again since
-		return nil
-	case feed.Failed:
-		crawl.Outcome = learner.Failed
-	case feed.Unchanged:
-		crawl.Outcome = learner.Unchanged
-	}
-	for _, it := range e.Items {
-		if it.Published.IsZero() {
-			if e.Previous.IsZero() {
-				continue // it may be of any time
-			}
-			it.Published = e.At.Add(-e.At.Sub(e.Previous) / 2)
-		}
-		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: max(e.Worth, leastWorth)})
-	}
-	return c.learner.Update(crawl)
 }
