@@ -65,6 +65,7 @@ func TestDashboard(t *testing.T) {
 	if _, err := exec.LookPath("prometheus"); err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "" {
 		t.Skip("no Prometheus is asked: ", err)
 	}
+	t.Parallel()
 	s := launch(t, t.TempDir(), "-learn", "pages:60", "-learn", "feeds:60")
 	for _, fetch := range []struct{ crawl, key, value string }{
 		{"feeds", "ephemera.items", fmt.Sprint(time.Now().Unix())},
@@ -84,7 +85,7 @@ func TestDashboard(t *testing.T) {
 
 	dir, address := t.TempDir(), freeAddress()
 	config := strings.Replace(string(must(os.ReadFile("deploy/prometheus.yaml"))), "frontier:7072", s.page, 1)
-	config = strings.Replace(config, "15s", "500ms", 1)
+	config = strings.Replace(config, "15s", "200ms", 1)
 	file := filepath.Join(dir, "prometheus.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

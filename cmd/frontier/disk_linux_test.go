@@ -25,6 +25,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "" {
 		t.Skipf("no disk can be mounted: %v %s", err, out)
 	}
+	t.Parallel()
 	// The service runs twice on a disk of 64 MiB that nobody else sees.
 	dir, address := t.TempDir(), freeAddress()
 	c := clitest.Process(t, "-listen", address, "-http", "", "-dir", dir+"/s")

@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -82,6 +83,7 @@ type settings struct {
 	log                cli.LogFormat
 	nodes              []string
 	node               string
+	keepAlive          keepalive.ServerParameters
 	learn              map[string]frontier.LearnOptions
 }
 
@@ -255,10 +257,14 @@ func learnFile(file string, learn map[string]frontier.LearnOptions) error {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var set settings
+	set := settings{keepAlive: keepAlive}
 	if done, err := set.parse(args, stdout); done || err != nil {
 		return err
 	}
+	return set.run(ctx, stdout, stderr)
+}
+
+func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if set.from != "" {
 		return set.exportFrom(ctx, stdout)
 	}
@@ -274,11 +280,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	log := logger("frontier")
 
-	var server *frontier.Server
+	var counts atomic.Pointer[frontier.Server] // writes to disk, once it is there
 	st, err := store.Open(set.dir, &store.Options{
 		Delay: frontier.StoreDelay, Log: logger("store"), Sync: set.sync,
 		Synced: func(took time.Duration) {
-			if server != nil {
+			if server := counts.Load(); server != nil {
 				server.Synced(took)
 			}
 		},
@@ -305,16 +311,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server, err = frontier.New(st, frontier.Options{
+	server, err := frontier.New(st, frontier.Options{
 		Address: cmp.Or(set.node, listen.Addr().String()), Peers: peers,
 		Log: log, Levels: levels, Learned: learned, Backups: set.backups,
 	})
 	if err != nil {
 		return err
 	}
+	counts.Store(server)
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(longestMessage), grpc.MaxConcurrentStreams(mostStreams),
-		grpc.KeepaliveParams(keepAlive),
+		grpc.KeepaliveParams(set.keepAlive),
 		grpc.KeepaliveEnforcementPolicy(
 			keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true},
 		),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -24,6 +25,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -58,10 +60,17 @@ func freeAddress() string {
 	}
 }
 
+// soon has a client ask again at once, and then more rarely, while nobody listens: processes of tests begin in a
+// tenth of a second.
+var soon = grpc.WithConnectParams(grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second},
+	MinConnectTimeout: 20 * time.Second,
+})
+
 func dial(
 	t *testing.T, address string, creds credentials.TransportCredentials, more ...grpc.DialOption,
 ) *grpc.ClientConn {
-	conn := must(grpc.NewClient(address, append(more, grpc.WithTransportCredentials(creds))...))
+	conn := must(grpc.NewClient(address, append(more, soon, grpc.WithTransportCredentials(creds))...))
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -81,12 +90,25 @@ func launch(t *testing.T, dir string, args ...string) *service {
 	return s
 }
 
+// races passes on what a process logs. Built with the race detector, it says there what it found.
+type races struct{ *testing.T }
+
+func (r races) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("DATA RACE")) {
+		r.Error("the process has a data race")
+	}
+	return os.Stderr.Write(p)
+}
+
 func (s *service) begin(t *testing.T) {
-	s.Stderr = os.Stderr
+	s.Stderr, s.WaitDelay = races{t}, time.Second
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Process.Kill() })
+	t.Cleanup(func() {
+		s.Process.Kill()
+		s.Wait()
+	})
 	conn := dial(t, s.address, insecure.NewCredentials())
 	s.URLFrontierClient = pb.NewURLFrontierClient(conn)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -95,9 +117,12 @@ func (s *service) begin(t *testing.T) {
 }
 
 // runHere runs the command in this process until the end of the test.
-func runHere(t *testing.T, args ...string) {
-	ended := make(chan error)
-	go func() { ended <- run(t.Context(), args, io.Discard, io.Discard) }()
+func runHere(t *testing.T, alive keepalive.ServerParameters, args ...string) {
+	set, ended := settings{keepAlive: alive}, make(chan error)
+	if _, err := set.parse(args, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- set.run(t.Context(), io.Discard, io.Discard) }()
 	t.Cleanup(func() {
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -122,6 +147,7 @@ func receive[T any](stream interface{ Recv() (T, error) }, f func(T)) (n int, er
 // TestKill holds that over kill -9 under load nothing acknowledged is lost, no URL is
 // handed out twice within its hold, and no delay or block is broken.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	rounds := 5
 	if *full {
 		rounds = 100
@@ -206,6 +232,7 @@ func TestKill(t *testing.T) {
 // TestKillLearned holds that over kill -9 under load every URL of a learned crawl whose put
 // was acknowledged is known to the learner, with what was reported of it.
 func TestKillLearned(t *testing.T) {
+	t.Parallel()
 	rounds := 5
 	if *full {
 		rounds = 100
@@ -282,6 +309,7 @@ func TestKillLearned(t *testing.T) {
 // TestTerminate holds that after SIGTERM what was received is answered, and the
 // command ends without an error.
 func TestTerminate(t *testing.T) {
+	t.Parallel()
 	s := launch(t, t.TempDir())
 	puts := must(s.PutURLs(t.Context()))
 	puts.Send(discovered("http://h/"))
@@ -300,10 +328,11 @@ func TestTerminate(t *testing.T) {
 // TestMoveBesideService holds that next to a service that runs the command says so and what
 // to do, and that this exports what the service has.
 func TestMoveBesideService(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := launch(t, dir)
 	put(t, s, 0, 1000, 10, 0)
-	t.Chdir(t.TempDir())
+	out, later := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "later")
 	for _, tt := range []struct{ args, want string }{
 		{"-export out", "runs; to export from it, add -from and its -listen address: -export out -from " + s.address},
 		{"-import in", "end it before -import, or add -to and its -listen address: -import in -to " + s.address},
@@ -314,23 +343,24 @@ func TestMoveBesideService(t *testing.T) {
 			t.Errorf("%q: %v", tt.args, err)
 		}
 	}
-	if _, _, err := clitest.Call(t, run, "-export", "out", "-from", s.address); err != nil {
+	if _, _, err := clitest.Call(t, run, "-export", out, "-from", s.address); err != nil {
 		t.Fatal(err)
 	}
 	s.Process.Signal(syscall.SIGTERM)
 	s.Wait()
-	if _, _, err := clitest.Call(t, run, "-export", "later", "-dir", dir); err != nil {
+	if _, _, err := clitest.Call(t, run, "-export", later, "-dir", dir); err != nil {
 		t.Fatal(err)
 	}
 	squeezed := func(path string) string { return strings.ReplaceAll(string(must(os.ReadFile(path))), " ", "") }
-	out, later := squeezed("out"), squeezed("later")
-	if n := strings.Count(out, "\n"); n != 1000 || out != later {
-		t.Errorf("%d URLs are exported from the service, and %d after it", n, strings.Count(later, "\n"))
+	was, is := squeezed(out), squeezed(later)
+	if n := strings.Count(was, "\n"); n != 1000 || was != is {
+		t.Errorf("%d URLs are exported from the service, and %d after it", n, strings.Count(is, "\n"))
 	}
 }
 
 // TestLost holds that a service whose log was cut says what it found, and what it lost.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := launch(t, dir)
 	for i := range 10 {
@@ -354,22 +384,25 @@ func TestLost(t *testing.T) {
 
 // TestTLS holds that with a certificate clients speak TLS.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	other := httptest.NewTLSServer(nil) // has a certificate of 127.0.0.1
 	defer other.Close()
 	cert := other.TLS.Certificates[0]
-	t.Chdir(t.TempDir())
-	write := func(name string, der []byte) {
-		os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: name, Bytes: der}), 0o600)
+	dir := t.TempDir()
+	certificate, key := filepath.Join(dir, "certificate"), filepath.Join(dir, "key")
+	write := func(file, name string, der []byte) {
+		os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: name, Bytes: der}), 0o600)
 	}
-	write("CERTIFICATE", cert.Certificate[0])
-	write("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(cert.PrivateKey)))
+	write(certificate, "CERTIFICATE", cert.Certificate[0])
+	write(key, "PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(cert.PrivateKey)))
 	address, page := freeAddress(), freeAddress()
-	runHere(t, "-listen", address, "-http", page, "-dir", "s", "-tls-cert", "CERTIFICATE", "-tls-key", "PRIVATE KEY")
+	runHere(t, keepAlive, "-listen", address, "-http", page, "-dir", filepath.Join(dir, "s"),
+		"-tls-cert", certificate, "-tls-key", key)
 	roots := x509.NewCertPool()
 	roots.AddCert(other.Certificate())
 	client := pb.NewURLFrontierClient(dial(t, address, credentials.NewTLS(&tls.Config{RootCAs: roots})))
 	must(client.GetActive(t.Context(), &pb.Local{}, grpc.WaitForReady(true)))
-	if _, _, err := clitest.Call(t, run, "-export", "-", "-from", address, "-tls-cert", "CERTIFICATE"); err != nil {
+	if _, _, err := clitest.Call(t, run, "-export", "-", "-from", address, "-tls-cert", certificate); err != nil {
 		t.Error(err)
 	}
 	for _, tt := range []struct{ path, want string }{
@@ -401,6 +434,7 @@ func (s *service) metric(name string) (v float64) {
 // TestClientsThatStall holds that clients that stop reading, that are killed, or
 // that only keep their streams open do not keep others waiting, and leave nothing.
 func TestClientsThatStall(t *testing.T) {
+	t.Parallel()
 	s := launch(t, t.TempDir())
 	other := func(o ...grpc.DialOption) pb.URLFrontierClient { // on a connection of its own
 		return pb.NewURLFrontierClient(dial(t, s.address, insecure.NewCredentials(), o...))
@@ -490,9 +524,9 @@ func TestClientsThatStall(t *testing.T) {
 // TestSilentClient holds that the service ends the streams of a client whose packets
 // are lost from a moment on.
 func TestSilentClient(t *testing.T) {
-	keepAlive = keepalive.ServerParameters{Time: time.Second, Timeout: time.Second} // no shorter ones are taken
-	address := freeAddress()
-	runHere(t, "-listen", address, "-http", "", "-dir", t.TempDir())
+	t.Parallel()
+	address, alive := freeAddress(), keepalive.ServerParameters{Time: time.Second, Timeout: time.Second} // the shortest
+	runHere(t, alive, "-listen", address, "-http", "", "-dir", t.TempDir())
 	var silent atomic.Bool
 	ended := make(chan bool, 1)
 	connect := func(context.Context, string) (net.Conn, error) {
@@ -539,6 +573,7 @@ func TestJava(t *testing.T) {
 	if _, err := exec.LookPath("mvn"); err != nil && os.Getenv("EPHEMERA_REQUIRE_ALL") == "" {
 		t.Skip("Java's client is not tested: ", err)
 	}
+	t.Parallel()
 	_, port, _ := net.SplitHostPort(launch(t, t.TempDir()).address)
 	c := exec.Command("mvn", "-q", "-B", "-f", "java/pom.xml",
 		"-Dout="+t.TempDir(), "-DargLine=-Dfrontier.port="+port, "test")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -177,6 +178,7 @@ type ledger struct {
 // them, nothing that was acknowledged is lost, no URL is handed out twice within its hold and no
 // delay or block of a host is broken, while eight streams put to any node and others fetch.
 func TestKillNodes(t *testing.T) {
+	t.Parallel()
 	rounds := 6
 	if *full {
 		rounds = 100
@@ -367,6 +369,7 @@ func TestNodesCut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
 	}
+	t.Parallel()
 	c := newCluster(t, 3)
 	a := c.nodes[0]
 	puts := must(a.PutURLs(t.Context()))
@@ -422,6 +425,7 @@ func TestNodesCut(t *testing.T) {
 // TestMoveNodes: the URLs of two nodes go to three others while all serve, each to its owner, with
 // their dates; a node that is down is said, and once it is back the same command ends it.
 func TestMoveNodes(t *testing.T) {
+	t.Parallel()
 	old, c := newCluster(t, 2), newCluster(t, 3)
 	put(t, old.nodes[0], 0, 1000, 60, 0)
 	put(t, old.nodes[1], 1000, 2000, 60, 4_000_000_000)
@@ -429,11 +433,11 @@ func TestMoveNodes(t *testing.T) {
 	info := &pb.URLInfo{Url: "http://done/"}
 	done.Send(&pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info}}})
 	must(done.Recv())
-	t.Chdir(t.TempDir())
-	if _, _, err := clitest.Call(t, run, "-export", "all", "-from", old.nodes[1].address); err != nil {
+	all := filepath.Join(t.TempDir(), "all")
+	if _, _, err := clitest.Call(t, run, "-export", all, "-from", old.nodes[1].address); err != nil {
 		t.Fatal(err)
 	}
-	importing := []string{"-import", "all", "-to", c.nodes[0].address}
+	importing := []string{"-import", all, "-to", c.nodes[0].address}
 	c.kill(2)
 	_, _, err := clitest.Call(t, run, importing...)
 	if err == nil || !strings.Contains(err.Error(), "the node that is to have it does not answer") {

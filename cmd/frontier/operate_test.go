@@ -18,6 +18,7 @@ import (
 // TestBackup: under load a signal, and a call, make copies of the state from which another
 // service serves what was acknowledged before, and web pages make none.
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	dir, backups := t.TempDir(), t.TempDir()
 	s := launch(t, dir, "-backup", backups)
 	put(t, s, 0, 1000, 10, 0)
@@ -68,6 +69,7 @@ func TestBackup(t *testing.T) {
 
 // TestCheck: -check asks whether a service serves.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	s := launch(t, t.TempDir())
 	if _, _, err := clitest.Call(t, run, "-check", s.page); err != nil {
 		t.Errorf("of a service that serves it says %v", err)
@@ -81,6 +83,7 @@ func TestCheck(t *testing.T) {
 
 // TestLogJSON: with -log json each line of the log is JSON.
 func TestLogJSON(t *testing.T) {
+	t.Parallel()
 	c := clitest.Process(t, "-listen", freeAddress(), "-http", freeAddress(), "-dir", t.TempDir(), "-log", "json")
 	log := must(c.StderrPipe())
 	if err := c.Start(); err != nil {
@@ -102,8 +105,10 @@ func TestLogJSON(t *testing.T) {
 
 // TestSyncFlag: with each way to sync the service keeps what it acknowledged over its end.
 func TestSyncFlag(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"100ms", "every", "off"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			s := launch(t, dir, "-sync", how)
 			put(t, s, 0, 1000, 10, 0)
