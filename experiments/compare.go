@@ -31,13 +31,9 @@ func (c Contender) changes() bool {
 // groups returns the runs as those of the contender's rows. Their figures are the measures.
 func (c Contender) groups(seeds int) []Group {
 	group := func(name string, learning bool) Group {
-		part := learnedPart
-		if learning {
-			part = learningPart
-		}
-		g := Group{Name: name, Records: c.Records, Seeds: seeds, Learning: learning, part: part}
+		g := Group{Name: name, Records: c.Records, Seeds: seeds, Learning: learning}
 		for _, m := range result.Measures {
-			g.Figures = append(g.Figures, figureOf(m, m.Column, "", part))
+			g.Figures = append(g.Figures, figureOf(m, m.Column, "", learning))
 		}
 		g.Figures[reward].Name = "" // by which policies are compared, as a matter of course
 		return g
@@ -73,7 +69,7 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 	records := groups[0].Records
 	rep := result.Report{
 		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level),
-		Budget: records[0].Run.Instance.Budget, Steps: groups[0].part(records[0]).Epochs,
+		Budget: records[0].Run.Instance.Budget, Steps: records[0].part(groups[0].Learning).Epochs,
 		Seeds: seeds, Seed: first, Speed: speed,
 	}
 	several := map[string]bool{} // instances: each compared under every seed, or each seed's own
@@ -132,7 +128,7 @@ func (g *Group) report(r *Row, bounds []float64) result.Row {
 		Policy: g.Name, Same: m[reward].Same,
 		OfBound: mean(earned, bounds), Regret: result.RatioOf(stats.Mean(bounds) - m[reward].Value),
 	}
-	out.Epochs = g.part(g.Records[0]).Epochs
+	out.Epochs = g.Records[0].part(g.Learning).Epochs
 	for j, x := range result.Measures {
 		*x.Of(&out.Outcome) = m[j].Value
 	}
@@ -169,7 +165,7 @@ func Parts(contenders []Contender) (all []Part) {
 		groups := c.groups(len(c.Records))
 		for _, r := range c.Records {
 			for k, g := range groups {
-				p := Part{Policy: g.Name, Instance: r.Instance, Seed: r.Run.Seed, Figures: g.part(r)}
+				p := Part{Policy: g.Name, Instance: r.Instance, Seed: r.Run.Seed, Figures: r.part(g.Learning)}
 				if k == 0 {
 					p.Curve = r.Curve
 				}

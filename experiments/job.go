@@ -1,9 +1,13 @@
 package experiments
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -24,6 +28,37 @@ type Job struct {
 // Hash names the job but for its seed: it is that of all settings and of what the files
 // hold that they name.
 func (c *Job) Hash() (string, error) { return c.hash() }
+
+// hash returns the hash of a job with that run.
+func (e *Engine) hash(r Run) (string, error) {
+	r.Seed = 0
+	settings, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	h.Write(settings)
+	files := []string{r.World.Trace}
+	if dir, ok := strings.CutPrefix(r.Algorithm(), SavedPrefix); ok {
+		files = append(files, filepath.Join(dir, learner.StateFile))
+	}
+	for _, name := range []string{r.Instance.Name, r.Instance.Believe} {
+		if strings.HasSuffix(name, ".toml") {
+			files = append(files, name)
+		}
+	}
+	for _, name := range slices.DeleteFunc(files, func(name string) bool { return name == "" }) {
+		sum, err := e.sums.get(name, func() ([sha256.Size]byte, error) {
+			data, err := os.ReadFile(name)
+			return sha256.Sum256(data), err
+		})
+		if err != nil {
+			return "", err
+		}
+		h.Write(sum[:])
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
+}
 
 // Under returns the job under a seed.
 func (c *Job) Under(seed uint64) *Job {

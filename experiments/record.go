@@ -158,24 +158,28 @@ func withMeasures(all []Figure) []Figure {
 		}
 	}
 	for _, m := range result.Measures {
-		put(figureOf(m, m.Learning, ", while learning", learningPart))
-		put(figureOf(m, m.Learned, ", as learned", learnedPart))
+		put(figureOf(m, m.Learning, ", while learning", true))
+		put(figureOf(m, m.Learned, ", as learned", false))
 	}
 	return all
 }
 
-// The parts of a run.
-func learningPart(r *Record) *Figures { return &r.Learning }
-func learnedPart(r *Record) *Figures  { return &r.Learned }
+// part returns what the run earned while learning, or as learned.
+func (r *Record) part(learning bool) *Figures {
+	if learning {
+		return &r.Learning
+	}
+	return &r.Learned
+}
 
-// figureOf returns a measure as a figure of a part of runs.
-func figureOf(m result.Measure, name, when string, part func(r *Record) *Figures) Figure {
+// figureOf returns a measure as a figure of runs, while learning or as learned.
+func figureOf(m result.Measure, name, when string, learning bool) Figure {
 	f := Figure{
 		Name: name, Words: m.Words + when, Less: m.Less,
-		Of: func(r *Record) float64 { return *m.Of(&part(r).Outcome) },
+		Of: func(r *Record) float64 { return *m.Of(&r.part(learning).Outcome) },
 	}
 	if m.Name == "reward" {
-		f.Days = func(r *Record) []float64 { return part(r).Days }
+		f.Days = func(r *Record) []float64 { return r.part(learning).Days }
 	}
 	return f
 }

@@ -3,13 +3,10 @@ package experiments
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -301,37 +298,6 @@ func (e *Engine) scene(ctx context.Context, r Run, level env.Level) (*Scene, err
 		scene.relaxed = sync.OnceValues(func() (bound, price float64) { return index.Bound(scene.Instance) })
 		return &scene, nil
 	})
-}
-
-// hash returns the hash of a job with that run.
-func (e *Engine) hash(r Run) (string, error) {
-	r.Seed = 0
-	settings, err := json.Marshal(r)
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	h.Write(settings)
-	files := []string{r.World.Trace}
-	if dir, ok := strings.CutPrefix(r.Algorithm(), SavedPrefix); ok {
-		files = append(files, filepath.Join(dir, learner.StateFile))
-	}
-	for _, name := range []string{r.Instance.Name, r.Instance.Believe} {
-		if strings.HasSuffix(name, ".toml") {
-			files = append(files, name)
-		}
-	}
-	for _, name := range slices.DeleteFunc(files, func(name string) bool { return name == "" }) {
-		sum, err := e.sums.get(name, func() ([sha256.Size]byte, error) {
-			data, err := os.ReadFile(name)
-			return sha256.Sum256(data), err
-		})
-		if err != nil {
-			return "", err
-		}
-		h.Write(sum[:])
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
 }
 
 // cache keeps what many runs share.

@@ -25,8 +25,6 @@ type Group struct {
 	Figures  []Figure // that are estimated
 	Than     *Group   // with which it is compared; nil for none
 	Learning bool     // it is of a learner while it learns, which is no policy of its own
-
-	part func(r *Record) *Figures // of which the figures of a comparison are
 }
 
 // Row is what a summary says of a group.

@@ -232,6 +232,9 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 func (c *Comparison) Perform(
 	ctx context.Context, contenders []Contender, stderr io.Writer,
 ) (done []experiments.Contender, rep *result.Report, err error) {
+	if err := c.KeepCommand(); err != nil {
+		return nil, nil, err
+	}
 	var jobs []*experiments.Job
 	for _, x := range contenders {
 		for _, j := range x.Jobs {
@@ -239,9 +242,6 @@ func (c *Comparison) Perform(
 				jobs = append(jobs, j.Under(j.Seed+uint64(n)))
 			}
 		}
-	}
-	if err := c.KeepCommand(); err != nil {
-		return nil, nil, err
 	}
 	out, err := c.Engine.PerformAll(ctx, jobs, c.Batch)
 	if err != nil {

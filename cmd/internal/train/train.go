@@ -105,8 +105,9 @@ func tell(
 			result.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
 	}
 	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, *run.Scene, c.Level))
+	thresholds := experiments.Thresholds(trainee, run.Scene.Instance, c.Level)
 	kept := map[string]result.Printed{"metrics.csv": metrics(first)}
-	if thresholds := experiments.Thresholds(trainee, run.Scene.Instance, c.Level); thresholds != nil {
+	if thresholds != nil {
 		kept["thresholds.csv"] = thresholds
 		if len(thresholds.Rows) <= shownSources {
 			rep.More = thresholds
