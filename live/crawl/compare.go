@@ -489,7 +489,7 @@ func (l *learned) Update(crawls []env.Crawled, next *env.Online) {
 			e.Items = append(e.Items, feed.Item{Published: l.at(now - it.Age)})
 		}
 		if l.err == nil {
-			l.err = l.learn(&e)
+			l.err = l.learn(&e, e.NotBefore)
 		}
 	}
 }

@@ -70,7 +70,7 @@ var (
 	perHours  = flag.String("rates", "20,60", "requests an hour in the comparison with rules")
 	withRules = flag.Bool("rules", true, "play the rules; without, only the learner")
 	scrolls   = flag.Bool("scrolls", true, "feeds show 20 items, and not all that is new")
-	seeds     = flag.Int("worlds", 1, "recordings that are made up of each kind")
+	seeds     = flag.Int("worlds", 1, "recordings that are made up of each kind; beginnings with the referee")
 )
 
 // rulesOfReaders are those with which the learner is compared, by hours and relative.

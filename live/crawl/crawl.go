@@ -96,6 +96,7 @@ type Crawler struct {
 	end         func()
 
 	recent []time.Time // requests for feeds, as many as are allowed together, the oldest first
+	early  []string    // feeds that the learner handed out a little before they may be asked for
 }
 
 // Open takes up the state of a directory, or begins one.
@@ -141,6 +142,14 @@ func (e inUse) Unwrap() error { return store.ErrInUse }
 func (o *Options) epoch() (length time.Duration, requests float64) {
 	requests = math.Ceil(o.PerHour / 12)
 	return time.Duration(math.Ceil(3600*requests/o.PerHour)) * time.Second, requests
+}
+
+// lead is by how much the learner may hand out a feed too early, and [Crawler.Tick] holds it. An
+// answer comes a little after its epoch has begun, so that a wait of whole epochs ends a little after
+// another one has; else it would go on to the next.
+func (o *Options) lead() time.Duration {
+	length, _ := o.epoch()
+	return length / 10
 }
 
 // free returns from when a feed may be asked for, from a time on, and why no sooner. Hours
@@ -215,7 +224,9 @@ func (c *Crawler) enroll() (err error) {
 		switch {
 		case err != nil:
 		case wanted && !has:
-			err = c.learner.Add(address, learner.Source{Shortest: c.opt.Shortest, Longest: c.opt.Longest})
+			err = c.learner.Add(address, learner.Source{
+				Shortest: max(0, c.opt.Shortest-c.opt.lead()), Longest: c.opt.Longest,
+			})
 		case !wanted && has:
 			err = c.learner.Remove(address)
 		}
@@ -273,8 +284,15 @@ func (c *Crawler) Tick() (begun int, err error) {
 		return 0, nil
 	}
 	var due []schedule.ID
-	for _, address := range c.learner.Select(now, room) {
-		due = append(due, c.feeds[address].ID)
+	handed := append(c.early, c.learner.Select(now, max(0, room-len(c.early)))...)
+	c.early = nil
+	for _, address := range handed {
+		r := c.feeds[address]
+		if at, _ := c.free(r, now); at.After(now) && at.Sub(now) <= c.opt.lead() {
+			c.early = append(c.early, address)
+			continue
+		}
+		due = append(due, r.ID)
 	}
 	if _, err := c.store.Hasten(due, now.UnixMilli()); err != nil {
 		return 0, err
@@ -295,7 +313,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 			if !wanted {
 				continue
 			}
-			failed := learner.Crawl{Source: t.URL, At: now, Outcome: learner.Failed, NotBefore: at}
+			failed := learner.Crawl{Source: t.URL, At: now, Outcome: learner.Failed, NotBefore: at.Add(-c.opt.lead())}
 			if err := c.learner.Update(failed); err != nil {
 				return begun, err
 			}

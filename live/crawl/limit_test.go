@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 )
@@ -62,5 +64,29 @@ func TestOncePerHour(t *testing.T) {
 			t.Errorf("%v later: %d requests, %v; want %d", tt.after, n, err, tt.want)
 		}
 		check(s.Close())
+	}
+}
+
+// TestNoEpochLost: a feed is asked for when its wait is over, and not an epoch later because the answer
+// came a little after its epoch had begun.
+func TestNoEpochLost(t *testing.T) {
+	for _, tt := range []struct {
+		kind int
+		wait time.Duration
+	}{{0, shortest}, {4, 2 * time.Hour}, {33, time.Hour}} {
+		r := newReferee(t, 60)
+		var s *sim
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			r.ServeHTTP(w, q)
+			s.took.Add(int64(2 * time.Second))
+		}))
+		s = newLife(t, server, 60, address(tt.kind)).open(io.Discard)
+		s.pass(2 * 24 * time.Hour)
+		if n, most := r.looks, int(2*24*time.Hour/tt.wait); n < most-1-most/50 || n > most || len(r.wrong) > 0 {
+			t.Errorf("%s: %d looks in two days, each %v after the last one; want about %d; %v",
+				kinds[tt.kind], n, tt.wait, most, r.wrong)
+		}
+		s.Close()
+		server.Close()
 	}
 }

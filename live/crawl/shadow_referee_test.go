@@ -85,6 +85,9 @@ func (s *lone) pass(until time.Time) {
 			now := s.next[id]
 			chance := draw(k, now.Unix())
 			wait := 30*time.Minute + time.Duration(chance%3600)*time.Second
+			if *full { // about every ten minutes
+				wait /= 6
+			}
 			if chance%50 == 0 { // somebody has it fetched by hand
 				wait = 20 * time.Second
 			}
@@ -217,7 +220,7 @@ func TestRefereeShadow(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	n, days, every := 40, 1, time.Hour
 	if *full {
-		n, days, every = *feeds/5, 7, time.Hour
+		n, days, every = *feeds/5, 2, 20*time.Minute
 	}
 	l := newLife(t, httptest.NewServer(http.NotFoundHandler()), 60)
 	r := newLone(t, n, l.Begin)

@@ -270,7 +270,7 @@ func (c *Crawler) replay() error {
 	err := c.journal(c.seq, func(e *entry) bool {
 		c.seq = e.seq
 		c.stats.add(e)
-		bad = c.learn(e)
+		bad = c.learn(e, e.NotBefore.Add(-c.opt.lead()))
 		return bad == nil
 	})
 	if err != nil {
