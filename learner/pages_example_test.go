@@ -48,7 +48,7 @@ func ExampleCrawler_pages() {
 	fmt.Println(crawls)
 	fmt.Printf("front changes %.2f times an hour, error %v\n", front.Changes, err)
 	// Output:
-	// map[about:100 clock:178 front:1162]
+	// map[about:99 clock:199 front:1142]
 	// front changes 0.18 times an hour, error <nil>
 }
 

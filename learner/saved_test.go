@@ -150,7 +150,7 @@ func TestSaved(t *testing.T) {
 var golden = map[string]uint64{
 	"lspe online 33":     0xe81a23259803f856,
 	"lspe observed 27":   0xcc2eeea856129f1d,
-	"forecast online 30": 0xd0b7e3c611493c05,
+	"forecast online 31": 0x78ab2010320e0ab7,
 	"paper model 27":     0x2ac36b535e20455e,
 }
 

@@ -148,7 +148,11 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 		if last >= 0 && !math.IsInf(l.key[last], 1) {
 			l.Prices = min(l.Prices+1, priceMemory)
 			l.Mean += (l.key[last] - l.Mean) / l.Prices
-			l.Low = min(l.key[last], l.Low+(l.key[last]-l.Low)/l.Prices)
+			rise := l.key[last] - l.Low
+			if l.Low > 0 { // one key may be far above the others: that of a source that comes back
+				rise = min(rise, l.Low)
+			}
+			l.Low = min(l.key[last], l.Low+rise/l.Prices)
 		}
 	}
 	l.putToSleep(o, cost, longest)
@@ -262,7 +266,7 @@ func (l *Learner) Estimate(i int) (items, inflow, decay float64) {
 
 // Version is that of [State]. It rises where a State has another form, and where a learner
 // with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
-const Version = 30
+const Version = 31
 
 // State is the whole state of a [Learner] as data.
 type State struct {

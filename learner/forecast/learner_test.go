@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -262,6 +263,45 @@ func TestBadSettings(t *testing.T) {
 				t.Errorf("%+v is taken; want an error", s)
 			}
 		})
+	}
+}
+
+// TestPriceOfReturned: sources that come back after a long time, with an index far above the others,
+// do not raise the least price by which others sleep.
+func TestPriceOfReturned(t *testing.T) {
+	const n, returned, back = 60, 30, 1000 // from which source and epoch on one comes back after the other
+	terms := env.Terms{Costs: slices.Repeat([]float64{1}, n), Budget: 1, Length: 300, Objective: env.Delay}
+	l := newLearner(terms, nil)
+	limits := &env.Limits{Budget: 1, NotBefore: make([]int, n)}
+	o := &env.Online{Last: slices.Repeat([]int{-1}, n), Limits: limits}
+	var before float64
+	for o.Epoch < back+n-returned {
+		if o.Epoch == 200 {
+			for i := returned; i < n; i++ {
+				limits.NotBefore[i] = back + i - returned
+			}
+		}
+		if o.Epoch == back {
+			before = l.Low
+		}
+		var crawls []env.Crawled
+		for _, i := range l.Select(nil, o) {
+			c := env.Crawled{Source: i, Age: o.Age(i)}
+			for at := o.Epoch - c.Age + 1; at <= o.Epoch; at++ {
+				if at%20 == i%20 {
+					c.Items = append(c.Items, env.Item{Age: float64(o.Epoch-at) + .5, Interest: 1})
+				}
+			}
+			crawls = append(crawls, c)
+		}
+		for _, c := range crawls {
+			o.Last[c.Source] = o.Epoch
+		}
+		o.Epoch++
+		l.Update(crawls, o)
+	}
+	if l.Low > 2*before || before == 0 {
+		t.Errorf("the least price is %v when sources come back, and then %v", before, l.Low)
 	}
 }
 
