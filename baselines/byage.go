@@ -32,7 +32,7 @@ func tolerance(level float64) float64 { return 1e-10 * math.Abs(level) }
 //     source that is crawled, are awake: each epoch compares them all.
 //  2. The others sleep in a ring until the epoch at which they reach the floor.
 //  3. What is crawled is again below the floor, and falls asleep an epoch later.
-//  4. Where those who are awake do not use up the budget, the floor is lowered
+//  4. Where the sources that are awake do not use up the budget, the floor is lowered
 //     until they do, which looks at all sources. Where too many are awake, the
 //     floor is raised.
 //

@@ -22,8 +22,7 @@ type relaxedControl struct {
 
 // RelaxedOptions are the settings of [NewRelaxedControl].
 type RelaxedOptions struct {
-	// Price is λ(0), in interest per budget unit; 0 is where one starts who
-	// knows nothing.
+	// Price is λ(0), in interest per budget unit; 0 is the start without any knowledge.
 	Price float64 `toml:"price"`
 	// The step is b(k) = First/(1 + k/10), interest per budget unit squared: the
 	// steps sum to infinity, and their squares do not. First 0 stands for a tenth of

@@ -11,7 +11,7 @@ import (
 
 // epochSums keeps what sources published in each epoch, for the worlds of one instance,
 // marks and seed: policies that are compared under a seed meet the same epochs, and each
-// is drawn once. It holds what does not depend on who crawls, so it changes no bit of
+// is drawn once. It holds what does not depend on the crawls, so it changes no bit of
 // what a world brings. Worlds share it on any number of goroutines.
 type epochSums struct {
 	marks env.Marks

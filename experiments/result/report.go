@@ -106,7 +106,7 @@ func withMeasures(all []column) []column {
 func (r Row) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // who prints it may
+	e.SetEscapeHTML(false) // that is up to what prints it
 	for k, c := range columns {
 		b.WriteByte("{,"[min(k, 1)])
 		err := e.Encode(c.name)

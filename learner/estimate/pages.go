@@ -115,7 +115,7 @@ func (e *Pages) Crawled(i int) bool { return e.Pages[i].Crawls > 0 }
 // Ping takes in that page i may have changed.
 func (e *Pages) Ping(i int) { e.Pages[i].Pings++ }
 
-// ForgetPings takes in that page i is crawled by who learns no more from it.
+// ForgetPings takes in that page i is crawled by a policy that learns no more from it.
 func (e *Pages) ForgetPings(i int) { e.Pages[i].Pings = 0 }
 
 // Add takes in a crawl. The first one of a page, where none was before with which to compare,

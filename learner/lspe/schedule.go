@@ -56,7 +56,7 @@ func (s *schedule) clear(epoch int) {
 func (s *schedule) affordable(i int) bool { return env.Fits(s.costs[i], s.budget) }
 
 // sleep puts a source to sleep until the first age s with s + ½ ≥ reach. Where those
-// who wake then have woken already, it waits with them, and so does a source that is
+// that wake then have woken already, it waits with them, and so does a source that is
 // due at the epoch after its crawl, however many wait before it.
 func (s *schedule) sleep(w Waiting) {
 	due := w.due()
@@ -127,7 +127,7 @@ func (s *schedule) choose(dst []int, o *env.Online, price float64) []int {
 	return dst
 }
 
-// release takes out of the list who was crawled.
+// release takes the sources that were crawled out of the list.
 func (s *schedule) release(crawled func(w Waiting) bool) {
 	s.waiting = slices.DeleteFunc(s.waiting, crawled)
 }

@@ -15,7 +15,7 @@ import (
 	"ephemera/live/feed"
 )
 
-// Reader is who fetches feeds: this program, or a reader that people have already, which then
+// Reader is what fetches feeds: this program, or a reader that people have already, which then
 // fetches when it is asked to. Its methods may be called at once.
 type Reader interface {
 	// Feeds returns the feeds that are to be fetched, and an error for each that is left out.

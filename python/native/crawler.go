@@ -50,7 +50,7 @@ func (c *crawler) functions() functions {
 	return functions{"describe": c.describe, "select": c.selectSources, "update": c.update, "save": c.save}
 }
 
-// describe says who the crawler is.
+// describe says what the crawler is.
 func (c *crawler) describe() map[string]any {
 	metrics := map[string]result.Ratio{}
 	if c.learner != nil {

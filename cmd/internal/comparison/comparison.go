@@ -40,7 +40,7 @@ type Comparison struct {
 	settings  map[string]any      // of -set, by their keys
 	learner   *experiments.Entry  // of -algorithm
 	runs      map[string][]string // names of their files, by contender
-	left      []string            // who is left out, and why
+	left      []string            // which contenders are left out, and why
 }
 
 // Contender is a learner or a policy of a comparison that is to be run.
