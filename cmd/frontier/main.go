@@ -107,8 +107,9 @@ put is on disk when it is acknowledged.
 	f.StringVar(&s.check, "check", "", "ask a service at its -http `address` whether it is healthy, and end")
 	f.Service(&s.log)
 	f.Func("learn", "`crawl:fetches` an hour, or a TOML file, of URLs that are fetched again when the learner says; "+
-		"with ,interest:4h, ,delay:2 or ,deadline:24h behind it for another aim than ,delay, the mean time until "+
-		"an item is found; with ,shadow it only looks on", func(v string) error { return learnFlag(v, s.learn) })
+		"behind it ,freshness (the share of copies that are as their page is), ,delay (the mean time until an item "+
+		"is found; by default one of these, by what is reported first), ,interest:4h, ,delay:2 or ,deadline:24h; "+
+		"with ,shadow it only looks on", func(v string) error { return learnFlag(v, s.learn) })
 	f.Func("nodes", "`addresses` of the frontiers that share the URLs, the same list for each, as a:7071,b:7071",
 		func(v string) error { s.nodes = strings.Split(v, ","); return nil })
 	f.StringVar(&s.node, "node", "", "with -nodes: `address` of this one; by default that of -listen")

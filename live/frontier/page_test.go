@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,33 @@ func TestMetrics(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(page)
+	}
+}
+
+// TestMetricsAreDocumented: the page of the frontier names each of its metrics, those of learned pages and of
+// learned items included.
+func TestMetricsAreDocumented(t *testing.T) {
+	doc := string(must(os.ReadFile("../../docs/frontier.md")))
+	for _, fetch := range []*pb.URLItem{
+		report("http://h/", 0, []time.Time{time.Unix(start, 0)}),
+		with("http://h/", 0, metaSignature, "a", metaStatus, "200"),
+	} {
+		s := serve(t, LearnOptions{PerHour: 1})
+		s.put(fetch)
+		s.infos(inCrawl("L"))
+		s.stats("", "")
+		for line := range strings.Lines(s.metrics()) {
+			var name string
+			if fmt.Sscanf(line, "# TYPE frontier_%s", &name); name == "" || name == "build_info" {
+				continue
+			}
+			// Where several begin with the same word the page writes it once.
+			_, last, _ := strings.Cut(name, "_")
+			if !strings.Contains(doc, "`frontier_"+name) && !strings.Contains(doc, "`_"+name+"`") &&
+				!strings.Contains(doc, "`_"+last+"`") && !strings.Contains(doc, "`_"+last+"{") {
+				t.Errorf("there is no word of frontier_%s", name)
+			}
+		}
 	}
 }
 
