@@ -14,9 +14,10 @@ class Scheduler:
 
     @classmethod
     def from_crawler(cls, crawler):
-        """Make one from FRONTIER, the service's address, and FRONTIER_CRAWL."""
+        """Make one from FRONTIER, the service's address, FRONTIER_CRAWL and FRONTIER_HOLD."""
         scheduler = cls()
         scheduler.crawl = crawler.settings.get("FRONTIER_CRAWL")
+        scheduler.hold = crawler.settings.getint("FRONTIER_HOLD", 120)
         scheduler.channel = grpc.insecure_channel(crawler.settings.get("FRONTIER", "127.0.0.1:7071"))
         scheduler.frontier, scheduler.ready = URLFrontierStub(scheduler.channel), []
         crawler.signals.connect(scheduler.fetched, signals.response_received)
@@ -47,7 +48,7 @@ class Scheduler:
     def next_request(self):
         """Return a URL that is due, or None."""
         if not self.ready:
-            params = pb.GetParams(max_queues=8, max_urls_per_queue=16, delay_requestable=120, crawlID=self.crawl)
+            params = pb.GetParams(max_queues=8, max_urls_per_queue=16, delay_requestable=self.hold, crawlID=self.crawl)
             self.ready = list(self.frontier.GetURLs(params))
         if self.ready:
             info = self.ready.pop(0)
