@@ -92,6 +92,15 @@ func (l *Learner) Index(i int) float64 {
 //
 // σ being the standard deviation of its harvests, and σ√b κ about that of the slope
 // of a line through harvests at ages that vary by the factor e^(1/κ).
+//
+// Beyond four rounds a longer wait needs evidence, too: an unlucky source would be crawled
+// ever more rarely, and few crawls cannot tell that it is worth more. There its curve is
+// about flat, and W a mean of harvests, so it counts as
+//
+//	W ← min(λ, W + σ√b(k)/C)
+//
+// A source that is worth less is soon known to be. One that is nearly worth its price stays
+// at four rounds for long, where it costs little.
 func (l *Learner) act(i int, share float64) {
 	if l.set.Actor == "off" {
 		return
@@ -101,6 +110,10 @@ func (l *Learner) act(i int, share float64) {
 	if l.price == 0 && w < 0 {
 		sigma := math.Sqrt(s.Dispersion * s.Mean)
 		w = min(0, w+evidence*sigma*math.Sqrt(l.set.B.At(int(s.Cycles)))*min(l.slope(i), 2*s.Theta)/l.costs[i])
+	}
+	if l.price > 0 && w < l.price && s.Theta > farRounds*l.round {
+		err := l.mean(i) * math.Sqrt(l.variation(s)*l.set.B.At(int(s.Cycles)))
+		w = min(l.price, w+farEvidence*err)
 	}
 	excess := clip((w - l.price) / max(l.price, priceFloor*l.mean(i)))
 	step := share * l.set.A.At(int(s.Cycles)) * max(1, math.Sqrt(s.Theta/l.round))

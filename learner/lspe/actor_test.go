@@ -81,3 +81,33 @@ func TestGradient(t *testing.T) {
 		}
 	}
 }
+
+// TestLongWaitNeedsEvidence: beyond four rounds a source that seems worth somewhat less than
+// the price waits for no longer after a few cycles, and for longer after many; up to four
+// rounds it does after a few.
+func TestLongWaitNeedsEvidence(t *testing.T) {
+	for _, c := range []struct {
+		rounds float64
+		cycles int32
+		longer bool
+	}{{6, 30, false}, {6, 30000, true}, {3, 30, true}} {
+		l := drawn(t, 2)
+		theta := c.rounds * l.round
+		s := &l.src[0]
+		s.Theta, s.Unit = theta, float32(theta)
+		for k := range int32(30) { // one harvest of ten is not empty
+			s.Cycles++
+			takeIn(l, 0, theta+float64(k%3), float64(k%10/9), l.set.B.At(int(s.Cycles)))
+		}
+		s.Dispersion, s.Cycles, s.LastTheta = 1, c.cycles, 0
+		l.price = 1.1 * l.Index(0)
+		if l.price <= 0 {
+			t.Fatalf("W is %v; want one above 0", l.Index(0))
+		}
+		l.act(0, 1)
+		if longer := s.Theta > theta; longer != c.longer {
+			t.Errorf("at %v rounds, after %d cycles: the threshold goes from %.2f to %.2f; want a longer wait: %v",
+				c.rounds, c.cycles, theta, s.Theta, c.longer)
+		}
+	}
+}

@@ -75,9 +75,8 @@ func init() {
 //
 //	S = θe^(L/κ) − ½,  L = ±1, ±3,  κ ≤ 2θ
 //
-// rounded to whole ages. ε = p/(k + p) shrinks with the cycles of the source, p being 3 cycles,
-// or as many as bring 8 items, if these are more: a prior counts in what it tells. So the
-// polynomials are held from the first cycle on where crawls will come. The bound of κ
+// rounded to whole ages. So the polynomials are held from the first cycle on where crawls will
+// come, and where harvests are few for good. The bound of κ
 // puts the four an epoch apart. Where a source is crawled at two ages only they alone
 // say what it brings at the ages next to these: left to the polynomials, a source worth
 // fifty times the price at age 1 may be crawled at age 2 for good.
@@ -92,8 +91,7 @@ func (l *Learner) learn(
 	for k, f := range psi {
 		s.Phi[k] += float32(b * (f - float64(s.Phi[k])))
 	}
-	p := l.prior(s)
-	prior := p / (float64(s.Cycles) + p)
+	prior := l.prior(s, b)
 	if s.Cycles == 1 {
 		s.begin(d)
 	} else {

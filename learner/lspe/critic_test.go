@@ -119,8 +119,7 @@ func TestCriticAgainstDense(t *testing.T) {
 				d.fade(b)
 			}
 			takeIn(l, 0, age, harvest, b)
-			p := l.prior(s)
-			prior := p / (float64(s.Cycles) + p)
+			prior := l.prior(s, b)
 			d.take(s.z(age), age, harvest, 0, cost, b*(1-prior))
 			for _, e := range []float64{-3, -1, 1, 3} {
 				age := max(1, math.Round(s.Theta*math.Exp(e/min(l.slope(0), 2*s.Theta))-half))
@@ -264,6 +263,23 @@ func TestCriticKeepsUp(t *testing.T) {
 		want := (at+1)*s.Harvest(at) - at*s.Harvest(at+1)
 		if got := l.Index(0); age >= 16 && !(got > .5*want && got < 1.2*want) {
 			t.Errorf("at age %v W is %.4g, and Whittle's index %.4g", age, got, want)
+		}
+	}
+}
+
+// TestPriorOfFewItems: where a cycle brings a tenth of an item, the prior keeps its share for
+// as long as the averages forget; beyond two rounds, and where cycles bring many items, it
+// has three cycles or so among all.
+func TestPriorOfFewItems(t *testing.T) {
+	for _, c := range []struct {
+		rounds, dispersion, least, most float64
+	}{{1, 10, .07, .09}, {3, 10, .015, .02}, {1, .01, .0005, .001}} {
+		l := drawn(t, 2)
+		s := &l.src[0]
+		s.Theta, s.Cycles, s.Mean, s.Dispersion = c.rounds*l.round, 5000, 1, c.dispersion
+		if got := l.prior(s, l.set.B.At(5000)); got < c.least || got > c.most {
+			t.Errorf("at %v rounds, σ²/X̄² = %v: the prior has %.4f of a cycle; want %v to %v",
+				c.rounds, c.dispersion, got, c.least, c.most)
 		}
 	}
 }

@@ -91,11 +91,22 @@ func (l *Learner) variation(s *Source) float64 {
 	return v + modelError*modelError
 }
 
-// prior returns of a source how many cycles the prior counts,
+// prior returns the share ε of the prior in a cycle that counts b,
 //
-//	p = max(3, min(8σ²/X̄², 100))
-func (l *Learner) prior(s *Source) float64 {
-	return max(pseudoWeight, min(priorItems*l.variation(s), priorMost))
+//	ε = max(3/(k + 3), p/(n + p)),  p = min(8σ²/X̄², 100)
+//
+// It counts three cycles, and at least as many as bring 8 items. At thresholds up to two
+// rounds, where the pooled curve has most of its harvests, these are held against the cycles
+// that the averages hold at present, n = 1/b, since older ones are forgotten: what few items
+// say of a curve is noise however many have gone. Beyond them the pooled curve knows little,
+// and n = k.
+func (l *Learner) prior(s *Source, b float64) float64 {
+	items, held := min(priorItems*l.variation(s), priorMost), float64(s.Cycles)
+	own := pseudoWeight / (held + pseudoWeight)
+	if s.Theta <= pooledRounds*l.round {
+		held = 1 / b
+	}
+	return max(own, items/(held+items))
 }
 
 // Select implements env.Policy.

@@ -6,9 +6,10 @@ package lspe
 // of interest or a number of sources in it.
 var (
 	// Critic.
-	pseudoWeight   = 3.   // cycles: the weight of all pseudo-cycles, which hold the polynomials where few cycles are
-	priorItems     = 8.   // items: that weight where it comes to more cycles,
-	priorMost      = 100. // cycles: up to so many
+	pseudoWeight   = 3.   // cycles: the weight of all pseudo-cycles, which hold the polynomials where few cycles are,
+	priorItems     = 8.   // items: and where few items are,
+	priorMost      = 100. // cycles: up to so many;
+	pooledRounds   = 2.   // rounds: up to these, cycles that are forgotten do not count against it
 	levelPrior     = .5   // harvests of mean size: how much the pooled curve counts in the level of a source
 	variationPrior = 5.   // cycles: how much the variation of all harvests counts in that of a source
 	// θ: a longer cycle is cut, since what comes that late says little of θ, and its powers
@@ -24,6 +25,8 @@ var (
 	// Actor.
 	priceFloor    = .1  // share of the mean harvest: the least price by which errors of W are measured
 	evidence      = 2.  // standard errors: by how much W is below 0 before a wait grows at a price of 0
+	farEvidence   = 1.  // standard errors: by how much W is below the price before a wait grows beyond
+	farRounds     = 4.  // rounds
 	maxThetaStep  = 2.  // factor: how far θ moves between two crawls; beyond, only another crawl tells
 	wakeStep      = .5  // of a(k): the step where a source wakes without a crawl
 	mostRounds    = 50. // rounds: the greatest θ, or
