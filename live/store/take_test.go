@@ -1,0 +1,59 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"ephemera/live/schedule"
+)
+
+// TestTakeWaitsThoughMoreFailed: URLs are handed out when their holds are on disk, also where
+// the disk fails before as many were taken as were wanted.
+func TestTakeWaitsThoughMoreFailed(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := openWindow(t, disk, takenAtOnce)
+	const all = 20 * takenAtOnce
+	for i := range all {
+		id := schedule.ID{Crawl: "c", Key: "k", URL: fmt.Sprintf("https://k.example/%06d", i)}
+		if _, err := s.Put(id, int64(i), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+
+	var fails, failed, slow atomic.Bool
+	s = openWindow(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch {
+		case op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo:
+			if slow.Load() {
+				time.Sleep(time.Second)
+			}
+		case op.Kind == errorfs.OpFileReadAt && fails.CompareAndSwap(true, false):
+			failed.Store(true)
+			return errors.New("the disk fails")
+		}
+		return nil
+	})), takenAtOnce)
+	defer s.Close()
+	fails.Store(true)
+	slow.Store(true)
+	got, _, err := s.Take(schedule.Request{Now: 1e9, Hold: 1e9})
+	if err != nil || !failed.Load() || len(got) == 0 || len(got) == all {
+		t.Fatalf("%d URLs of %d, error %v, the disk failed: %v; want some, and that it failed",
+			len(got), all, err, failed.Load())
+	}
+	slow.Store(false)
+	again := openWindow(t, crash(disk, 0, 1), takenAtOnce)
+	defer again.Close()
+	for _, r := range got {
+		if !again.Held(r.ID, 1e9) {
+			t.Fatalf("%d URLs were handed out, and after a power cut %s is not held", len(got), r.URL)
+		}
+	}
+}
