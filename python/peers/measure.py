@@ -35,12 +35,13 @@ except ImportError:  # learners can be measured without
 HERE = Path(__file__).parent
 TEST, LEARN = 1001, 10_000  # first seed of the worlds of the test, epochs of the learners
 EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
-EPOCHS = 50_000  # for which the deep agents are trained
+EPOCHS = 200_000  # for which the deep agents are trained
 TENTHS = 10  # parts of a training curve
 FLAT = 1.0  # points of the bound: a training is flat when its last tenth brought less, with 95 %
 CHECK = 300  # epochs of a run that shows whether a world and a learner are those of the file
 REGRET = {"instance": "wide:10", "budget": 1, "knowledge": "online"}
 TASKS = [name for name in ephemera.TASKS if name.endswith("-v1")]  # benchmark/ has the others
+PLAY = ["share", "drawn"]  # of an agent's rows: the likeliest action is taken, or one is drawn as in training
 AGENTS = ("lspe", "certainty", "PPO", "shared PPO", "A2C", "DQN")
 
 
@@ -115,14 +116,15 @@ class Worlds(VecEnv):
         super().__init__(worlds, self.env.single_observation_space, self.env.single_action_space)
 
     def reset(self) -> Any:
-        seeds = [s for s in self._seeds if s is not None]
-        seen, _ = self.env.reset(seed=seeds[0] if seeds else None)
+        seed = next((s for s in self._seeds if s is not None), None)
+        seen, _ = self.env.reset(seed=seed)
+        if seed is not None:
+            self.env.action_space.seed(seed)
         self._reset_seeds()
-        if self.episode == TRAIN:  # worlds are at eight epochs of their episodes
-            for k in range(8):
-                for _ in range(TRAIN // 8):
-                    self.env.step(self.env.action_space.sample())
-                seen, _ = self.env.reset(options={"reset_mask": np.arange(self.num_envs) % 8 == k})
+        for k in range(8 if self.num_envs > 1 else 0):  # worlds are at eight epochs of their episodes
+            for _ in range(self.episode // 8):
+                self.env.step(self.env.action_space.sample())
+            seen, _ = self.env.reset(options={"reset_mask": np.arange(self.num_envs) % 8 == k})
         return seen
 
     def step_async(self, actions: Any) -> None:
@@ -164,30 +166,36 @@ def tested(task: dict[str, Any]) -> tuple[dict[str, Any], int, int | None]:
     return {**task}, 10, LEARN if "drift" in task["instance"] else EPISODE
 
 
-def measured(model: Any, task: dict[str, Any], whittle: list[float]) -> float:
-    """Return the share of exact Whittle that an agent earns in worlds that it was not trained on."""
+def measured(model: Any, task: dict[str, Any], whittle: list[float], likeliest: bool) -> float:
+    """Return the share of exact Whittle that an agent earns in worlds that it was not trained on.
+
+    It takes the action that it finds likeliest, or draws one, as in training.
+    """
     world, seeds, steps = tested(task)
     env = ephemera.CrawlVectorEnv(seeds, max_episode_steps=steps, action=action(task), **world)
     seen, info = env.reset(seed=TEST)
     total, epochs, over = np.zeros(seeds), 0, False
     while not over:
-        seen, reward, _, ends, _ = env.step(model.predict(seen, deterministic=True)[0])
+        seen, reward, _, ends, _ = env.step(model.predict(seen, deterministic=likeliest)[0])
         total, epochs, over = total + reward * info["unit"], epochs + 1, ends.any()
     env.close()
-    return float((total / epochs / whittle).mean())
+    return round(float((total / epochs / whittle).mean()), 6)
 
 
 def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[float]) -> dict[str, Any]:
     """Train an agent and measure it."""
     kind, worlds, how = settings()[name]
-    env = Worlds(worlds, TRAIN if name == "shared PPO" else EPISODE, {**task, "action": action(task)})
+    env = Worlds(worlds, TRAIN, {**task, "action": action(task)})
     began = time.process_time()
     policy = shared() if name == "shared PPO" else "MlpPolicy"
     model = kind(policy, env, seed=seed, device="cpu", **how).learn(epochs)
     seconds = time.process_time() - began
     env.close()
     curve = [round(float(part.mean()), 4) for part in np.array_split(env.earned, TENTHS)]
-    return {"share": round(measured(model, task, whittle), 6), "curve": curve, "seconds": round(seconds, 1)}
+    shares = {"share": measured(model, task, whittle, likeliest=True)}
+    if kind is not DQN:  # which draws to explore alone
+        shares["drawn"] = measured(model, task, whittle, likeliest=False)
+    return {**shares, "curve": curve, "seconds": round(seconds, 1)}
 
 
 def regret(seed: int, epochs: int) -> dict[str, Any]:
@@ -226,7 +234,8 @@ def deep_made(name: str, world: dict[str, Any], epochs: int) -> dict[str, Any]:
     kind, worlds, how = settings()[name]
     how = {k: f"linear({v(1)})" if callable(v) else v for k, v in how.items()}
     versions = {"stable_baselines3": stable_baselines3.__version__, "torch": torch.__version__.split("+")[0]}
-    return made(epochs, {"algorithm": kind.__name__, "worlds": worlds, **how, **versions}, shown(world))
+    how = {"algorithm": kind.__name__, "worlds": worlds, "episode": TRAIN, "play": PLAY, **how, **versions}
+    return made(epochs, how, shown(world))
 
 
 def learners_made(names: list[str], world: dict[str, Any], steps: int | None) -> dict[str, dict[str, Any]]:
@@ -261,16 +270,20 @@ def table(found: dict[str, Any]) -> str:
         of = found[name]
         cells = []
         for agent in agents:
-            shares = [100 * r["share"] for r in of.get(agent, {}).get("rows", [])]
+            rows = of.get(agent, {}).get("rows", [])
+            shares = max(([100 * r[play] for r in rows if play in r] for play in PLAY), key=lambda x: sum(x, 0.0))
             few = f", {len(shares)} seed{'s' * (len(shares) > 1)}" if len(shares) < 10 else ""
             old = "" if of.get(agent, {}).get("made", True) else " °"
-            cells.append(f"{mean(shares):.1f} ({min(shares):.1f}–{max(shares):.1f}{few}){old}" if shares else "–")
+            drawn = " *" if shares and shares[0] == 100 * rows[0].get("drawn", -1) else ""
+            marks = few + ")" + drawn + old
+            cells.append(f"{mean(shares):.1f} ({min(shares):.1f}–{max(shares):.1f}{marks}" if shares else "–")
         bounds = [100 * r["of_bound"] for r in of["whittle"]["rows"] if "of_bound" in r]
         lines.append(f"| {name} | {f'{mean(bounds):.2f}' if bounds else '–'} | " + " | ".join(cells) + " |")
     epochs = sorted({of[a]["made"]["epochs"] for of in found.values() for a in AGENTS[2:] if of.get(a, {}).get("made")})
     trained = f" Agents of Stable-Baselines3 are trained for {' and '.join(map(str, epochs))} epochs." if epochs else ""
+    drawn = " \\*: actions are drawn, as in training." if any(" *" in line for line in lines) else ""
     old = " Rows with ° are of before and stale." if any("°" in line for line in lines) else ""
-    return "\n".join([*lines, "", f"Made with version {ephemera.__version__}.{trained}{old}"])
+    return "\n".join([*lines, "", f"Made with version {ephemera.__version__}.{trained}{drawn}{old}"])
 
 
 def curves(found: dict[str, Any]) -> str:
