@@ -370,7 +370,9 @@ def measure(name: str, task: dict[str, Any], kept: Kept, agents: list[str], seed
     if not deep_agents:
         return
     torch.set_num_threads(1)
-    whittle = [r["reward"] for r in ephemera.compare(["whittle"], **world, steps=steps, seeds=tests, seed=TEST).runs]
+    runs = ephemera.compare(["whittle"], **world, steps=steps, seeds=tests, seed=TEST).runs
+    whole = [r for r in runs if r["policy"] == "whittle/learning"]  # of all epochs, where worlds change
+    whittle = [r["reward"] for r in whole or runs]
     for agent in deep_agents:
         rows = kept.rows(name, agent, deep_made(agent, task, epochs))
         for seed in range(len(rows) + 1, seeds + 1):
