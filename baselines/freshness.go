@@ -27,7 +27,8 @@ type rateRule func(change, importance, cost, price float64) float64
 
 // lambdaCrawl is the rule of Kolobov, Peres, Lu and Horvitz, "Staying up to date with online
 // content changes using reinforcement learning for scheduling", NeurIPS 2019, for pages of which
-// only crawls tell: they minimise the harmonic staleness −Σ μ ln(ρ/(ρ + Δ)), so that
+// only crawls tell: they minimise the harmonic staleness −Σ μ ln(ρ/(ρ + Δ)) (Equation 4), so
+// that (Proposition 2)
 //
 //	μΔ/(ρ(ρ + Δ)) = λC,   ρ = ½(−Δ + √(Δ² + 4μΔ/(λC)))
 //
@@ -230,8 +231,8 @@ var changeRates = map[string]func(p *pageBits) float64{
 	// η = (k + 1)^(−3/4).
 	"sa": func(p *pageBits) float64 { return p.y },
 	// The maximum of the likelihood, Σ s/(e^(Δs) − 1) over the cycles with a change = the epochs
-	// of the others (Cho and Garcia-Molina, section 4.3; LambdaCrawl and "Learning to crawl" use
-	// it), with half a cycle of each kind, of the mean length, besides.
+	// of the others (Cho and Garcia-Molina, section 4.3; LambdaCrawl, Equation 10, and "Learning
+	// to crawl" use it), with half a cycle of each kind, of the mean length, besides.
 	"mle": (*pageBits).likely,
 }
 

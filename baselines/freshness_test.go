@@ -104,6 +104,27 @@ func TestRatesOfPages(t *testing.T) {
 	}
 }
 
+// TestLambdaCrawlOfItsAuthors: the rates are those that LambdaCrawl_IncomplObs gives in the
+// program of the paper's authors (microsoft/Optimal-Freshness-Crawl-Scheduling).
+func TestLambdaCrawlOfItsAuthors(t *testing.T) {
+	terms := env.Terms{Costs: []float64{1, 1, 1, 1}, Importance: []float64{1, 2, 5, 1}}
+	change := []float64{.1, 1, 3, .001}
+	for _, tt := range []struct {
+		budget float64
+		want   []float64
+	}{
+		{2, []float64{0.1515743641311979, 0.5063023827348989, 1.3230893788958427, 0.019033874238075957}},
+		{1, []float64{0.08534072984434933, 0.25255714938868457, 0.650015575111067, 0.012086545655898263}},
+	} {
+		terms.Budget = tt.budget
+		for i, got := range solveRates(lambdaCrawl, change, terms) {
+			if math.Abs(got-tt.want[i]) > 1e-9*tt.want[i] {
+				t.Errorf("budget %v, page %d: %v crawls per epoch; want %v", tt.budget, i, got, tt.want[i])
+			}
+		}
+	}
+}
+
 // TestChangeEstimators: at cycles of one length, and at random ones, each estimator comes to the
 // rate of change of which its source says that it does; the naive ratio to what is seen.
 func TestChangeEstimators(t *testing.T) {
