@@ -60,6 +60,21 @@ func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
 	return o
 }
 
+// givenRates crawls by the index of the mean delay, Λa²/2, and is given the mean rate Λ of each
+// source. Where rates are constant, hardly any schedule has a mean delay that is less.
+type givenRates struct{ env.Policy[env.Online] }
+
+func (givenRates) Update([]env.Crawled, *env.Online) {}
+
+func newGivenRates(in env.Instance, t env.Terms) givenRates {
+	return givenRates{baselines.NewByIndex(t, func(key []float64, o *env.Online) {
+		for i := range key {
+			a := float64(o.Age(i))
+			key[i] = in.Sources[i].Rate * a * a / 2
+		}
+	})}
+}
+
 var (
 	objectives = flag.String("objectives", "delay,interest:2h",
 		"what the learner is to bring about in the comparison with rules")
@@ -134,6 +149,10 @@ func againstRules(t *testing.T, name string, rec *env.Recording, perHour float64
 		best.median, best.ninety = min(best.median, r.median), min(best.ninety, r.ninety)
 		best.mean, best.missed = min(best.mean, r.mean), min(best.missed, r.missed)
 	}
+	in := must(rec.Fit(o))
+	known := play("rates given", func(t env.Terms) scheduler { return newGivenRates(in, t) })
+	t.Logf("%-12s %3.0f/h delay, rates given, over the best rule of each figure: median %.3f, 90 %% %.3f, mean %.3f",
+		name, perHour, known.median/best.median, known.ninety/best.ninety, known.mean/best.mean)
 	for text := range strings.SplitSeq(*objectives, ",") {
 		opt.Objective = must(env.ParseObjective(text))
 		mine := play(text, func(terms env.Terms) scheduler { return newLearned(opt, terms) })
