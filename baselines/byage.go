@@ -78,10 +78,14 @@ func newByAge(t env.Terms, x ageIndex, sleep bool) *byAge {
 
 // Select implements env.Policy.
 func (p *byAge) Select(dst []int, o *env.Model) []int {
-	if p.ring == nil {
+	p.sel.Within(&o.Online)
+	switch {
+	case p.sel.grouped(): // however many are awake may be of one group
+		p.wakeAll(o)
+	case p.ring == nil:
 		p.wakeAll(o)
 		p.sleep(o)
-	} else {
+	default:
 		p.wakeDue(o)
 	}
 	if p.pack {

@@ -91,7 +91,7 @@ func (l *qWhittle) Select(dst []int, o *env.Online) []int {
 			l.key[i] = l.ranked(i, o.Age(i))
 		}
 	}
-	return l.sel.Top(dst, l.key)
+	return l.sel.Within(o).Top(dst, l.key)
 }
 
 // ranked returns the index at an age or, if a crawl at that age has not been

@@ -116,7 +116,7 @@ func (l *salmut) Select(dst []int, o *env.Online) []int {
 		u := l.rnd.Float64()
 		l.key[i] = l.margin(i, o.Age(i)) + math.Log((u+0x1p-60)/(1-u))
 	}
-	return l.sel.Top(dst, l.key)
+	return l.sel.Within(o).Top(dst, l.key)
 }
 
 // HarvestsOnly implements env.HarvestsOnly.

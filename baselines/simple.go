@@ -81,6 +81,18 @@ func NewEvenSchedule(in env.Instance) env.Policy[env.Model] {
 	})
 }
 
+// online returns the part of what is seen that all levels of knowledge have.
+func online[O env.Knowledge](o *O) *env.Online {
+	switch o := any(o).(type) {
+	case *env.Model:
+		return &o.Online
+	case *env.Observed:
+		return &o.Online
+	default:
+		return o.(*env.Online)
+	}
+}
+
 // byIndex is a policy that crawls by decreasing index.
 type byIndex[O env.Knowledge] struct {
 	sel *Selector
@@ -98,7 +110,7 @@ func NewByIndex[O env.Knowledge](t env.Terms, fill func(key []float64, o *O)) en
 // Select implements env.Policy.
 func (p *byIndex[O]) Select(dst []int, o *O) []int {
 	p.fill(p.key, o)
-	return p.sel.Top(dst, p.key)
+	return p.sel.Within(online(o)).Top(dst, p.key)
 }
 
 // whittleAt returns the exact Whittle index of source i at an age, in interest per

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"slices"
 	"testing"
 
 	"ephemera/baselines/index"
@@ -41,5 +42,41 @@ func TestLagrangianOnTableI(t *testing.T) {
 		envtest.Near(t, "reward over 1000 epochs", short, whittle, 1e-12)
 		long, whittle := longRun(t, in, NewLagrangian(in), 7000, 7000), longRun(t, in, NewWhittle(in), 7000, 7000)
 		envtest.Near(t, "reward in the long run", long, whittle, 1e-12)
+	}
+}
+
+// Where crawls fail and hosts have a limit exact Whittle keeps the limit, and earns more than
+// with the index of sources whose crawls succeed.
+func TestWhittleWhereCrawlsFail(t *testing.T) {
+	const epochs = 2000
+	for seed := uint64(1); seed <= 3; seed++ {
+		in := env.Hosts(20, 3, seed)
+		for i := range in.Sources {
+			in.Sources[i].Fails = []float64{0, .9}[i%2]
+		}
+		blind := in
+		blind.Sources = slices.Clone(in.Sources)
+		for i := range blind.Sources {
+			blind.Sources[i].Fails = 0
+		}
+		open := func() env.World { return must(env.NewPoisson(in, seed, env.PoissonOptions{})) }
+		w, whittle := open(), NewWhittle(in)
+		hosts := w.Terms().Hosts
+		for range 200 {
+			crawl := whittle.Select(nil, &w.View().Model)
+			for k, i := range crawl {
+				if slices.ContainsFunc(crawl[:k], func(j int) bool { return hosts[i] == hosts[j] }) {
+					t.Fatalf("Select returned %v at hosts %v; allowed is one crawl each", crawl, hosts)
+				}
+			}
+			must(w.Step(crawl))
+		}
+		knows := play(t, open(), NewWhittle(in), 0, epochs).reward
+		if not := play(t, open(), NewWhittle(blind), 0, epochs).reward; knows < 1.02*not {
+			t.Errorf("seed %d: Whittle earns %v, and %v where it takes crawls to succeed", seed, knows, not)
+		}
+		if bound, _ := index.Bound(in); knows > bound*1.01 {
+			t.Errorf("seed %d: Whittle earns %v of %v", seed, knows, bound)
+		}
 	}
 }

@@ -32,6 +32,11 @@ type Terms struct {
 	Costs  []float64 // C, budget units per crawl of each source
 	Budget float64   // what the crawls of one epoch may cost together
 
+	// Hosts has the number of the host that each source is at, from 1, 0 for one of its own, and
+	// PerHost how many crawls of a host an epoch has room for; nil and 0 where all have.
+	Hosts   []int32 `json:",omitempty"`
+	PerHost int     `json:",omitempty"`
+
 	// Start is the Unix time of the first decision and Length the seconds
 	// between decisions. Both are 0 in worlds whose epochs have no date.
 	Start  int64
@@ -132,7 +137,8 @@ type Item struct {
 	Interest float64
 }
 
-// Crawled is what the crawl of one source brought back. One that shows items from
+// Crawled is what the crawl of one source brought back; there is none of a crawl that
+// failed. One that shows items from
 // before the last crawl, as the first crawl of a feed does, covers the span of its
 // items.
 type Crawled struct {
@@ -229,7 +235,7 @@ type World interface {
 	// Terms returns what every crawler knows of the world.
 	Terms() Terms
 	// Step crawls the named sources and goes on to the next epoch. The result
-	// is valid until the next Step. It refuses, changing nothing, a source
+	// is valid until the next Step, and holds no crawl that failed. It refuses, changing nothing, a source
 	// that does not exist or is named twice, and crawls that cost more than
 	// the budget unless the world lets them pass; it returns io.EOF
 	// when the world has no further epoch.

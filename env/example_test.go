@@ -52,7 +52,7 @@ func ExampleNamed() {
 	// lognormal/50/7 50 2
 	// mixed/20/1 20 2
 	// unknown instance "pareto:9";
-	// allowed are paper, FAMILY:N[:SEED] with the families drift, lognormal, mixed, pages,
+	// allowed are paper, FAMILY:N[:SEED] with the families drift, hosts, lognormal, mixed, pages,
 	// pages-correlated, pages-pinged, quiet, wide,
 	// either with :LAW at its end, and the path of a .toml file
 }

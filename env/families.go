@@ -27,6 +27,8 @@ const (
 	drawDrift
 	drawRecall
 	drawNoise
+	drawHost
+	drawFails
 )
 
 // Lognormal returns n random sources without windows whose crawls cost 1:
@@ -140,6 +142,27 @@ func Drift(n int, budget float64, seed uint64) Instance {
 	return in
 }
 
+// Hosts returns the sources of [Lognormal] under the same seed at ⌈n/5⌉ hosts, of which an
+// epoch has room for one crawl each:
+//
+//	host  number ⌈n/5⌉ V², rounded down, V uniform on [0, 1]: the first has most sources
+//	fails the chance that a crawl of a host fails, uniform on [0, .95]
+//
+// It panics unless n ≥ 1.
+func Hosts(n int, budget float64, seed uint64) Instance {
+	hosts := (n + 4) / 5
+	in := family("hosts", n, budget, seed, func(draw drawer) Source {
+		s := lognormal(draw)
+		v := rand.New(draw(drawHost)).Float64()
+		host := int(float64(hosts) * v * v)
+		s.Host = strconv.Itoa(host + 1)
+		s.Fails = uniform(stream.New(seed, stream.Family, drawFails, uint64(host)), 0, maxFails)
+		return s
+	})
+	in.PerHost = 1
+	return in
+}
+
 // medianChange is after how many epochs a page changes, in the median.
 const medianChange = 20
 
@@ -172,7 +195,7 @@ func pages(name string, rho float64, pinged bool) func(n int, budget float64, se
 type drawer func(parameter uint64) *stream.Rand
 
 func drawers(seed uint64) drawer {
-	streams := [drawNoise + 1]*stream.Rand{}
+	streams := [drawFails + 1]*stream.Rand{}
 	for p := range streams {
 		streams[p] = stream.New(seed, stream.Family, uint64(p))
 	}
@@ -249,6 +272,7 @@ var families = map[string]func(n int, budget float64, seed uint64) Instance{
 	"mixed":     Mixed,
 	"quiet":     Quiet,
 	"drift":     Drift,
+	"hosts":     Hosts,
 
 	"pages":            pages("pages", 0, false),
 	"pages-correlated": pages("pages-correlated", .8, false),
@@ -277,8 +301,8 @@ func namedAllowed() string {
 // Named returns the instance of that name:
 //
 //	paper             Table I
-//	FAMILY:N[:SEED]   lognormal, wide, mixed, quiet or drift of N sources, see [Lognormal],
-//	                  [Wide], [Mixed], [Quiet] and [Drift]; the seed is 1 if it is left out
+//	FAMILY:N[:SEED]   lognormal, wide, mixed, quiet, drift or hosts of N sources, see [Lognormal],
+//	                  [Wide], [Mixed], [Quiet], [Drift] and [Hosts]; the seed is 1 if it is left out
 //	NAME:LAW          one of these with another law of interest, see
 //	                  [Instance.WithLaw]
 //	FILE.toml         an instance file, see [Load]

@@ -214,7 +214,7 @@ func TestNamed(t *testing.T) {
 	}{
 		{"papers", 0, `unknown instance "papers"; ` +
 			"allowed are paper, FAMILY:N[:SEED] with the families " +
-			"drift, lognormal, mixed, pages, pages-correlated, pages-pinged, quiet, wide"},
+			"drift, hosts, lognormal, mixed, pages, pages-correlated, pages-pinged, quiet, wide"},
 		{"", 0, "allowed are paper"},
 		{"lognormal", 0, "allowed are paper"},
 		{"lognormal:", 0, `number of sources is ""`},

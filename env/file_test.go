@@ -64,7 +64,7 @@ func TestInstanceFileErrors(t *testing.T) {
 	}
 	with := func(line string) string { return without(strings.Fields(line)[0]) + line + "\n" }
 	const changeOfSource = "[[change]]\nat = 5\n[[change.source]]\n"
-	const unknownKey = "unknown key; allowed are id, budget, [[source]] with name, rate"
+	const unknownKey = "unknown key; allowed are id, budget, per_host, [[source]] with name, rate"
 	for _, c := range []struct{ text, want string }{
 		{"", "f.toml: needed are the key budget and at least one [[source]]"},
 

@@ -22,6 +22,10 @@ type Instance struct {
 	Sources []Source `toml:"source"`
 	Changes []Change `toml:"change,omitempty"` // in the order of time
 
+	// PerHost is how many crawls of one host an epoch has room for: what is crawled there
+	// beyond it fails. 0 stands for any number.
+	PerHost int `toml:"per_host,omitempty"`
+
 	Objective Objective `toml:"-"` // that the laws of the sources are of; see WithObjective
 }
 
@@ -162,6 +166,10 @@ func (in Instance) Validate() error {
 		return fmt.Errorf("instance %.60q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled",
 			in.ID, ErrBudget, in.Budget, cheapest)
 	}
+	if in.PerHost < 0 {
+		return fmt.Errorf("instance %.60q: per_host is %d; allowed are crawls of a host and epoch, or 0 for any number",
+			in.ID, in.PerHost)
+	}
 	if _, err := in.validPhases(); err != nil {
 		return fmt.Errorf("instance %.60q, %w", in.ID, err)
 	}
@@ -178,20 +186,53 @@ func (in Instance) Terms() Terms {
 			t.Importance = append(t.Importance, s.HarvestRate(0))
 		}
 	}
+	if in.PerHost > 0 {
+		t.PerHost, t.Hosts = in.PerHost, in.hosts()
+	}
 	return t
 }
 
+// hosts returns the number of each source's host, from 1; 0 for one without.
+func (in Instance) hosts() []int32 {
+	number, of := map[string]int32{}, make([]int32, len(in.Sources))
+	for i, s := range in.Sources {
+		if s.Host == "" {
+			continue
+		}
+		if number[s.Host] == 0 {
+			number[s.Host] = int32(len(number) + 1)
+		}
+		of[i] = number[s.Host]
+	}
+	return of
+}
+
+// alwaysSucceeds returns an error where crawls of the instance may fail, which is for world
+// poisson alone.
+func (in Instance) alwaysSucceeds(world string) error {
+	if in.PerHost > 0 {
+		return fmt.Errorf("instance %.60q: per_host is %d; allowed in world %s is 0", in.ID, in.PerHost, world)
+	}
+	for i, s := range in.Sources {
+		if s.Fails > 0 {
+			return fmt.Errorf("instance %.60q, source %d (%.60q): fails is %v; allowed in world %s is 0",
+				in.ID, i+1, s.Name, s.Fails, world)
+		}
+	}
+	return nil
+}
+
 const (
-	sourceKeys = "name, rate, decay, interest, window, cost, law, shape and batch, " +
+	sourceKeys = "name, rate, decay, interest, window, cost, law, shape, batch, fails and host, " +
 		"or of a page name, change, importance, cost, recall and false"
-	fileKeys = "id, budget, [[source]] with " + sourceKeys +
+	fileKeys = "id, budget, per_host, [[source]] with " + sourceKeys +
 		", and [[change]] with at, shuffle and [[change.source]]; " +
-		"id, name and law are strings, shuffle is true or false, the others are numbers"
+		"id, name, law and host are strings, shuffle is true or false, the others are numbers"
 )
 
 // Load reads an instance file: TOML with the keys of [Instance], [Source] and
-// [Change] and no others. A source may leave out window (inf), cost (1), law, shape
-// and batch; one of a change keeps what the file leaves out. The ID is the file's
+// [Change] and no others. A source may leave out window (inf), cost (1), law, shape,
+// batch, fails and host; one of a change keeps what the file leaves out. The ID is the file's
 // name if it is left out. Errors are one line with the file, the key, what was found,
 // and what is allowed.
 func Load(path string) (Instance, error) {

@@ -131,9 +131,12 @@ func (l *ledger) mean(i int) (x float64) {
 // after a crawl, which earns x.
 type Mean struct{ ledger }
 
-// NewMean returns the mean dynamics of an instance, at x = u. With overrun,
-// crawls over the budget pass; otherwise Step refuses them.
+// NewMean returns the mean dynamics of an instance, at x = u, whose crawls always succeed.
+// With overrun, crawls over the budget pass; otherwise Step refuses them.
 func NewMean(in Instance, overrun bool) (*Mean, error) {
+	if err := in.alwaysSucceeds("mean"); err != nil {
+		return nil, err
+	}
 	l, err := newLedger(in, overrun)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ func decodeFile(path string, data []byte) (in Instance, err error) {
 	var file struct {
 		ID      string       `toml:"id"`
 		Budget  float64      `toml:"budget"`
+		PerHost int          `toml:"per_host"`
 		Sources []fileSource `toml:"source"`
 		Changes []struct {
 			At      int          `toml:"at"`
@@ -29,7 +30,7 @@ func decodeFile(path string, data []byte) (in Instance, err error) {
 	if err := DecodeTOML(path, data, &file, fileKeys); err != nil {
 		return in, err
 	}
-	in.ID, in.Budget = file.ID, file.Budget
+	in.ID, in.Budget, in.PerHost = file.ID, file.Budget, file.PerHost
 	for _, s := range file.Sources {
 		in.Sources = append(in.Sources, s.source())
 	}
@@ -62,7 +63,7 @@ func complete(given map[string]any) error {
 		[]string{"importance"}
 	if given["change"] != nil {
 		needed, list = []string{"name", "change", "importance"}, "name, change and importance"
-		other = []string{"rate", "decay", "interest", "window", "law", "shape", "batch"}
+		other = []string{"rate", "decay", "interest", "window", "law", "shape", "batch", "fails", "host"}
 	}
 	for _, key := range needed {
 		if given[key] == nil {

@@ -38,6 +38,9 @@ type PagesOptions struct {
 
 // NewPages returns the world of an instance, all of whose sources are pages, see [NewPage].
 func NewPages(in Instance, seed uint64, o PagesOptions) (*Pages, error) {
+	if err := in.alwaysSucceeds("pages"); err != nil {
+		return nil, err
+	}
 	l, err := newLedger(in.Pages(), o.Overrun)
 	if err != nil {
 		return nil, err

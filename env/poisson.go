@@ -54,6 +54,10 @@ const maxRate = 10_000
 // drawn by blocks, each from a stream of its own: an epoch, or, of sources that publish
 // little, as many epochs as some eight arrivals take, counted from the last change.
 //
+// Crawls fail by chance, and where a host is crawled more often in an epoch than it has room
+// for ([Source], [Instance]); which crawl of a source and epoch fails by chance follows from
+// the seed.
+//
 // Harvests are drawn when they are crawled, and with State at every epoch. Where the law
 // of a source is exponential and it publishes much, what a crawl brings follows from the
 // sums of its epochs, x ← αx + U, which worlds of a seed may share. Where the law is
@@ -62,6 +66,9 @@ type Poisson struct {
 	ledger
 	opt      PoissonOptions
 	arrivals uint64    // key of the streams of items, below it source and first epoch of a block
+	failures uint64    // key of the crawls that fail, below it source and epoch
+	came     []int     // of the sources that are crawled, those whose crawl does not fail
+	asked    []int     // crawls of each host at this epoch, where their number is limited
 	marks    uint64    // key of the marks that are drawn per epoch, below it source and epoch
 	reach    []float64 // age from which on no item of the source counts, epochs
 	state    []float64
@@ -71,8 +78,9 @@ type Poisson struct {
 
 // What a world draws.
 const (
-	drawItems uint64 = iota // when they arrive, and marks per item
-	drawMarks               // marks per epoch
+	drawItems    uint64 = iota // when they arrive, and marks per item
+	drawMarks                  // marks per epoch
+	drawFailures               // crawls that fail
 )
 
 // epochSum is the interest, at the end of an epoch, of what was published in it,
@@ -96,6 +104,13 @@ func NewPoisson(in Instance, seed uint64, o PoissonOptions) (*Poisson, error) {
 	w := &Poisson{
 		ledger: l, opt: o, reach: make([]float64, n),
 		arrivals: stream.Key(world, drawItems), marks: stream.Key(world, drawMarks),
+		failures: stream.Key(world, drawFailures), came: make([]int, 0, n),
+	}
+	if hosts := l.terms.Hosts; hosts != nil {
+		w.asked = make([]int, slices.Max(hosts)+1)
+		w.view.Limits = &Limits{
+			Budget: in.Budget, NotBefore: make([]int, n), Group: hosts, PerGroup: in.PerHost,
+		}
 	}
 	for _, phase := range w.phases {
 		for i, s := range phase.Instance.Sources {
@@ -123,6 +138,7 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 	if err := w.check(crawl); err != nil {
 		return nil, err
 	}
+	crawl = w.succeed(crawl)
 	for _, i := range crawl {
 		c := Crawled{Source: i, Age: w.view.Age(i)}
 		if w.opt.Items || !w.opt.State {
@@ -141,6 +157,30 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 	w.advance(crawl)
 	w.arrive()
 	return w.crawled, nil
+}
+
+// succeed returns the crawls that do not fail, in the order in which they are made: a host
+// answers so many at an epoch, and of those each fails with the chance of its source.
+func (w *Poisson) succeed(crawl []int) []int {
+	now, hosts := w.view.Epoch, w.terms.Hosts
+	sources := w.phases[w.phase(now)].Instance.Sources
+	clear(w.asked)
+	w.came = w.came[:0]
+	for _, i := range crawl {
+		if hosts != nil && hosts[i] > 0 {
+			if w.asked[hosts[i]]++; w.asked[hosts[i]] > w.terms.PerHost {
+				continue
+			}
+		}
+		if fails := sources[i].Fails; fails > 0 {
+			chance := stream.NewCounter(stream.Key(w.failures, uint64(i), uint64(now)))
+			if chance.Float64() <= fails {
+				continue
+			}
+		}
+		w.came = append(w.came, i)
+	}
+	return w.came
 }
 
 // DropItems implements [ItemKeeper].

@@ -19,6 +19,13 @@ type Source struct {
 	Shape float64 `toml:"shape,omitempty"` // k, of a law that has one; 0 means the law's usual
 	Batch int     `toml:"batch,omitempty"` // items that arrive together; 0 means 1
 
+	// Fails is the chance that a crawl fails: it uses its part of the budget and brings nothing,
+	// and what waits goes on waiting. 0 or more, at most .95.
+	Fails float64 `toml:"fails,omitempty"`
+	// Host names the host that the source is at; see [Instance.PerHost]. One without is at
+	// a host of its own.
+	Host string `toml:"host,omitempty"`
+
 	// Of a page: the share of its changes that send a ping, and pings per epoch that no change
 	// made; both 0 for a page without pings.
 	Recall float64 `toml:"recall,omitempty"`
@@ -128,6 +135,8 @@ const (
 	maxCeiling = 1e30
 	// maxBatch bounds what a single arrival may hold.
 	maxBatch = 10_000
+	// maxFails bounds how many crawls one that succeeds takes in the mean: 20.
+	maxFails = .95
 )
 
 // Validate reports the first field that is out of its range.
@@ -161,6 +170,11 @@ func (s Source) Validate() error {
 		return fmt.Errorf("window is %v; allowed is a number of epochs above 0, or inf", s.Window)
 	case !(s.Cost > 0) || math.IsInf(s.Cost, 0):
 		return fmt.Errorf("cost is %v; allowed is a finite number of budget units above 0", s.Cost)
+	case !(s.Fails >= 0 && s.Fails <= maxFails):
+		return fmt.Errorf("fails is %v; allowed is the chance that a crawl fails, 0 to %v", s.Fails, maxFails)
+	case s.Fails > 0 && (s.Bend() > 0 || s.Unbounded()):
+		return fmt.Errorf("fails is %v; allowed is 0 under the law %s, "+
+			"by which it may be right to wait after a failure", s.Fails, s.Law)
 	case s.Batch < 0 || s.Batch > maxBatch:
 		return fmt.Errorf("batch is %d; allowed are 1 to %d items", s.Batch, maxBatch)
 	case !(s.Ceiling() <= maxCeiling):

@@ -31,10 +31,22 @@ const Never = math.MaxInt
 // it for one source whose crawls are charged. H(0) = 0, and H rises at first ever
 // faster, up to an age that may be 0, and then ever more slowly, as for every law
 // of interest and window ([env.Source.Harvest]).
+//
+// Where crawls fail with a chance φ, all is counted by crawls that succeed, of which one takes
+// 1/(1 − φ) crawls in the mean. Who crawls from an age on until a crawl succeeds waits for m =
+// φ/(1 − φ) epochs more and brings back
+//
+//	F(s) = (1 − φ) Σₖ φᵏ H(s + k),   k ≥ 0
+//
+// so that a cycle of age s has s + m epochs. Below, H stands for F, and s + m for the length
+// of a cycle.
 type Curve struct {
-	env.Source
-	Top   float64 // H(∞), interest; −Inf where items cost ever more
-	Limit float64 // what the index tends to as the age grows: H(∞), or +Inf
+	env.Source         // its Cost is that of a crawl that succeeds: C/(1 − φ)
+	Top        float64 // H(∞), interest; −Inf where items cost ever more
+	Limit      float64 // what the index tends to as the age grows: H(∞), or +Inf
+
+	missed float64 // m, epochs of a cycle in which crawls fail, in the mean
+	ahead  float64 // (1 − φ)/(1 − φα), of the exponential law
 
 	scale float64 // λξ̄/c
 	loss  float64 // 1 − α
@@ -51,6 +63,10 @@ func NewCurve(s env.Source) Curve {
 		loss:   -math.Expm1(-s.Decay),
 	}
 	c.plain, c.bend, c.Window = s.Exponential(), s.Bend(), s.Lifetime()
+	if s.Fails > 0 {
+		c.Cost, c.missed = s.Cost/(1-s.Fails), s.Fails/(1-s.Fails)
+		c.ahead = (1 - s.Fails) / (1 - s.Fails*s.Factor())
+	}
 	if c.Limit = c.Top; s.Unbounded() {
 		c.Limit = math.Inf(1)
 	}
@@ -62,7 +78,24 @@ func NewCurve(s env.Source) Curve {
 func (c *Curve) Concave() bool { return c.bend == 0 }
 
 // At returns H(s), interest.
-func (c *Curve) At(age int) float64 { return c.Harvest(float64(age)) }
+func (c *Curve) At(age int) float64 {
+	s := float64(age)
+	if c.Fails == 0 {
+		return c.Harvest(s)
+	}
+	if c.plain && math.IsInf(c.Window, 1) {
+		return c.scale * (1 - c.ahead*math.Exp(-c.Decay*s))
+	}
+	sum, chance := 0., 1-c.Fails
+	for k := 0.; chance > 1e-16; k++ {
+		if s+k >= c.Window { // from here on a crawl brings the same
+			return sum + chance/(1-c.Fails)*c.Top
+		}
+		sum += chance * c.Harvest(s+k)
+		chance *= c.Fails
+	}
+	return sum
+}
 
 // Index returns Cγ, the Whittle index at age s times the cost: the charge per
 // crawl at which crawling now and waiting are worth the same. It is exact for any
@@ -89,13 +122,13 @@ func (c *Curve) At(age int) float64 { return c.Harvest(float64(age)) }
 // there on it does not fall as the age grows.
 func (c *Curve) Index(age int) float64 {
 	s := float64(age)
-	if c.plain && s+1 <= c.Window {
+	if c.plain && c.Fails == 0 && s+1 <= c.Window {
 		return atAge(c.scale, c.Decay, c.loss, s)
 	}
 	d := c.chord(age)
-	charge := c.At(age) - s*d
+	charge := c.At(age) - (s+c.missed)*d
 	if charge < 0 {
-		charge = math.Max(charge, c.At(1)-d)
+		charge = math.Max(charge, c.At(1)-(1+c.missed)*d)
 	}
 	return charge
 }
@@ -114,6 +147,9 @@ func (c *Curve) chord(age int) float64 {
 // rise returns H(s+1) − H(s).
 func (c *Curve) rise(age int) float64 {
 	s := float64(age)
+	if c.Fails > 0 {
+		return c.At(age+1) - c.At(age)
+	}
 	if !c.plain {
 		if s < 1<<16 || s < c.Window && s+1 > c.Window {
 			return c.At(age+1) - c.At(age)
@@ -155,8 +191,8 @@ func (c *Curve) Age(charge float64, lo, hi int) int {
 }
 
 // guess returns an age at or near which the index of the exponential law reaches a
-// charge, and NaN for other laws. With q = charge/(λξ̄/c), m = (1 − α)/c and z = 1 + mcs
-// that is where
+// charge, and NaN for other laws and where crawls fail. With q = charge/(λξ̄/c),
+// m = (1 − α)/c and z = 1 + mcs that is where
 //
 //	1 − α^s(1 + s(1 − α)) = q,   (z/m) e^(−z/m) = e^(−1−u)   with   u = −ln(1 − q) + ln m + 1/m − 1
 //
@@ -164,7 +200,7 @@ func (c *Curve) Age(charge float64, lo, hi int) int {
 // Letters 17(8), 2013) has the bounds √(2u) + ⅔u < z/m − 1 < √(2u) + u. Two steps of
 // Newton's method follow from the upper one.
 func (c *Curve) guess(charge float64) float64 {
-	if !c.plain {
+	if !c.plain || c.Fails > 0 {
 		return math.NaN()
 	}
 	m, rest := c.loss/c.Decay, -math.Log1p(-charge/c.scale)
@@ -217,11 +253,11 @@ func halve(lo, hi int, reaches func(age int) bool) int {
 }
 
 // frequency returns 1/s, crawls per epoch.
-func frequency(age int) float64 {
+func (c *Curve) frequency(age int) float64 {
 	if age == Never {
 		return 0
 	}
-	return 1 / float64(age)
+	return 1 / (float64(age) + c.missed)
 }
 
 // Yield returns (H(s) − charge)/s, interest per epoch. Of a source that is never crawled
@@ -230,5 +266,5 @@ func (c *Curve) Yield(age int, charge float64) float64 {
 	if age == Never {
 		return math.Min(0, c.Top)
 	}
-	return (c.At(age) - charge) / float64(age)
+	return (c.At(age) - charge) / (float64(age) + c.missed)
 }

@@ -37,19 +37,21 @@ func drawCurve(t *rapid.T) Curve {
 // size is a harvest against which rounding is measured.
 func size(c Curve) float64 { return math.Abs(c.At(120)) }
 
-// worth solves the problem of one source at a charge by value iteration,
+// worth solves the problem of one source at a charge by value iteration, where a crawl fails
+// with the chance φ,
 //
-//	V(s) + β = max(H(s) − charge + V(1), V(s+1))
+//	V(s) + β = max((1 − φ)(H(s) + V(1)) + φV(s+1) − charge, V(s+1))
 //
 // for ages up to the number of h; at the last one a crawl is due where harvests are
 // below 0, as to wait there for ever would be free. It returns for each age what crawling
 // is worth more than waiting.
-func worth(h []float64, charge float64) []float64 {
+func worth(h []float64, charge, fails float64) []float64 {
 	n := len(h)
 	v, w, more := make([]float64, n), make([]float64, n), make([]float64, n)
 	for {
 		for s := range h {
-			crawl, wait := h[s]-charge+v[0], v[min(s+1, n-1)]
+			wait := v[min(s+1, n-1)]
+			crawl := (1-fails)*(h[s]+v[0]) + fails*wait - charge
 			if s == n-1 && h[s] < 0 {
 				wait = math.Inf(-1)
 			}
@@ -76,9 +78,54 @@ func TestIndexAgainstValueIteration(t *testing.T) {
 		}
 		age := rapid.IntRange(1, 25).Draw(t, "age")
 		charge, d := c.Index(age), 2e-5*size(c)
-		if below, above := worth(h, charge-d)[age-1], worth(h, charge+d)[age-1]; !(below > 0 && above < 0) {
+		below, above := worth(h, charge-d, 0)[age-1], worth(h, charge+d, 0)[age-1]
+		if !(below > 0 && above < 0) {
 			t.Fatalf("%+v, age %d: at a charge a little below %v crawling is worth %v more, above %v",
 				c.Source, age, charge, below, above)
+		}
+	})
+}
+
+// Where crawls fail the index is that by value iteration too, and the age at which it reaches
+// a price is the best one for a source alone: no other yields as much, by what cycles of an
+// age bring and last.
+func TestIndexWhereCrawlsFail(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := envtest.DrawInstance(t, 1, 1, true, true).Sources[0]
+		s.Decay = max(s.Decay, .3)
+		if rapid.Bool().Draw(t, "power") {
+			s.Law, s.Shape = env.LawPower, rapid.Float64Range(3, 5).Draw(t, "shape")
+		}
+		s.Fails = rapid.Float64Range(.01, .8).Draw(t, "fails")
+		c := NewCurve(s)
+		h, mean := make([]float64, 200), make([]float64, 120)
+		for k := range h {
+			h[k] = s.Harvest(float64(k + 1))
+		}
+		for k := range mean { // of what a crawl brings that succeeds, begun at an age
+			chance := 1 - s.Fails
+			for j := k; ; j++ {
+				mean[k] += chance * h[min(j, len(h)-1)]
+				if chance *= s.Fails; chance < 1e-12 {
+					break
+				}
+			}
+			envtest.Near(t, "harvest", c.At(k+1), mean[k], 1e-5)
+		}
+		age := rapid.IntRange(1, 25).Draw(t, "age")
+		charge, d := c.Index(age)*(s.Cost/c.Cost), 2e-5*size(c) // of any crawl
+		below, above := worth(h, charge-d, s.Fails)[age-1], worth(h, charge+d, s.Fails)[age-1]
+		if !(below > 0 && above < 0) {
+			t.Fatalf("%+v, age %d: at a charge a little below %v crawling is worth %v more, above %v",
+				s, age, charge, below, above)
+		}
+		price := rapid.Float64Range(.01, .9).Draw(t, "price") * c.Top
+		best, most := c.Age(price, 1, Never), math.Inf(-1)
+		for k := range mean {
+			most = max(most, (mean[k]-price)/(float64(k+1)+s.Fails/(1-s.Fails)))
+		}
+		if best < len(mean) && c.Yield(best, price) < most-1e-5*size(c) {
+			t.Fatalf("%+v, price %v: age %d yields %v; the best %v", s, price, best, c.Yield(best, price), most)
 		}
 	})
 }

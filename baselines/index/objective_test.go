@@ -89,7 +89,7 @@ func TestLagrangianOfObjectives(t *testing.T) {
 				}
 				price *= 1.07
 				l = NewLagrange(s, price)
-				for age, more := range worth(h, price*s.Cost)[:30] {
+				for age, more := range worth(h, price*s.Cost, 0)[:30] {
 					if got, want := l.AtAge(age+1), more/s.Cost; math.Abs(got-want) > 2e-6*size(c) {
 						t.Errorf("price %v, age %d: Lagrangian index %v; value iteration gives %v",
 							price, age+1, got, want)

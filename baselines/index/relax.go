@@ -23,7 +23,7 @@ type Relaxed struct {
 	// stands for a source that is left alone.
 	Short, Long []int
 	Share       []float64
-	Frequency   []float64 // crawls per epoch
+	Frequency   []float64 // crawls per epoch that succeed
 }
 
 // Bound returns the Lagrangian upper bound on the average reward of any
@@ -69,11 +69,11 @@ func Relax(in env.Instance) Relaxed {
 			r.Short[i] = Never
 			continue
 		}
-		full += s.Cost * frequency(r.Short[i])
+		full += c.Cost * c.frequency(r.Short[i])
 		if c.Unbounded() {
-			most = math.Max(most, c.Index(1)/s.Cost) // for a start
+			most = math.Max(most, c.Index(1)/c.Cost) // for a start
 		} else {
-			most = math.Max(most, c.Limit/s.Cost)
+			most = math.Max(most, c.Limit/c.Cost)
 		}
 	}
 	lo, hi := 0.0, math.Nextafter(most, math.Inf(1)) // nothing is crawled at hi
@@ -86,7 +86,7 @@ func Relax(in env.Instance) Relaxed {
 		for i := range curves {
 			c := &curves[i]
 			ages[i] = c.Age(price*c.Cost, r.Short[i], r.Long[i])
-			cost += c.Cost * frequency(ages[i])
+			cost += c.Cost * c.frequency(ages[i])
 		}
 		return cost
 	}
@@ -126,7 +126,7 @@ func Relax(in env.Instance) Relaxed {
 		// The dual value holds at any price and for the best of both ages.
 		r.Bound += math.Max(c.Yield(Never, 0), math.Max(c.Yield(r.Short[i], charge), c.Yield(r.Long[i], charge)))
 		r.Share[i] = w
-		r.Frequency[i] = w*frequency(r.Short[i]) + (1-w)*frequency(r.Long[i])
+		r.Frequency[i] = w*c.frequency(r.Short[i]) + (1-w)*c.frequency(r.Long[i])
 		if r.Short[i] == Never { // and so is Long; the yield may be −Inf
 			r.Reward += c.Yield(r.Short[i], 0)
 		} else {

@@ -14,10 +14,13 @@ import (
 // For other laws the state does not say all, and the index is that of the least
 // age at which the mean state is x or more.
 //
+// Crawls that fail are left out.
+//
 // At x ≥ u* the printed log⁺ makes η = 0 and the index 0. The dynamic
 // programming equation gives γ = x/C there, which is also the limit η → ∞, and
 // that is what is returned. See [WhittleLiteral] for the printed form.
 func Whittle(s env.Source, x float64) float64 {
+	s.Fails = 0
 	if x < s.Ceiling() && !s.Exponential() {
 		c := NewCurve(s.MeanDynamics())
 		return c.Index(FirstAge(0, Never, func(age int) bool { return c.At(age) >= x })) / s.Cost
@@ -44,7 +47,7 @@ func WhittleLiteral(s env.Source, x float64) float64 {
 // [Curve.Index].
 func WhittleAtAge(s env.Source, age int) float64 {
 	c := NewCurve(s)
-	return c.Index(age) / s.Cost
+	return c.Index(age) / c.Cost
 }
 
 // atAge returns Cγ on the state x = u*(1 − α^s) of age s, where η = s, with
@@ -67,8 +70,9 @@ func atAge(ceil, decay, loss, age float64) float64 {
 //
 //	Cγ(x) = s((1−α)x − u) + u*(1 − α^s)
 //
-// and so is its inverse.
+// and so is its inverse. Crawls that fail are left out.
 func Inverse(s env.Source, price float64) float64 {
+	s.Fails = 0
 	charge, ceil := price*s.Cost, s.Ceiling()
 	if price <= 0 {
 		return 0
@@ -99,8 +103,9 @@ type Lagrange struct {
 	age    int     // the least age at which a crawl is optimal
 }
 
-// NewLagrange solves the problem of a source at a price λ ≥ 0.
+// NewLagrange solves the problem of a source at a price λ ≥ 0, as if no crawl failed.
 func NewLagrange(s env.Source, price float64) Lagrange {
+	s.Fails = 0
 	c := NewCurve(s)
 	l := Lagrange{curve: c, charge: price * s.Cost}
 	l.age = c.Age(l.charge, 1, Never)

@@ -335,6 +335,9 @@ func (w *Worlds) takeActions(h *hand, lo, hi int) error {
 			t := &w.at[k].terms
 			top = baselines.NewSelector(t.Costs, t.Budget)
 		}
+		if d, ok := w.does.(*stepped); ok {
+			top.Within(&d.world[k].View().Online)
+		}
 		w.to.crawls[k] = len(top.Top(w.to.crawl[first:first], h.key))
 	}
 	return nil

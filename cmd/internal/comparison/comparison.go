@@ -57,7 +57,7 @@ func New(name, about, out string) *Comparison {
 	c := &Comparison{Flags: f, Run: experiments.NewRun(), Seeds: 1, settings: map[string]any{}}
 	for _, x := range []struct{ name, key, usage string }{
 		{"instance", "instance.name", "`name`: paper (Table I, the default), " +
-			"a family such as lognormal:N[:SEED], wide:N, mixed:N, quiet:N, drift:N or pages:N, " +
+			"a family such as lognormal:N[:SEED], wide:N, mixed:N, quiet:N, drift:N, hosts:N or pages:N, " +
 			"or the path of a .toml file"},
 		{"law", "instance.law", "`law` of interest by age of all sources: " +
 			env.LawsAllowed("or") + "; default their own"},

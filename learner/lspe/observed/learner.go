@@ -103,7 +103,7 @@ func (l *Learner) Select(dst []int, o *env.Observed) []int {
 		l.key[i] = kappa*l.margin(i, x) + math.Log(v/(1-v)) // −∞ for v = 0: not chosen before others
 	}
 	had := len(dst)
-	dst = l.sel.Top(dst, l.key)
+	dst = l.sel.Within(&o.Online).Top(dst, l.key)
 	l.spent = 0
 	for _, i := range dst[had:] {
 		l.spent += l.costs[i]

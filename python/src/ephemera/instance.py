@@ -30,6 +30,10 @@ class Source:
     """M, epochs after which an item is dropped."""
     cost: float = 1.0
     """C, budget units per crawl; above 0."""
+    fails: float = 0.0
+    """The chance that a crawl fails, and brings nothing; 0 to .95."""
+    host: str = ""
+    """The host that it is at; without, one of its own."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +44,18 @@ class Instance:
     budget: float = 1.0
     """Budget units per epoch."""
     id: str = "python"
+    per_host: int = 0
+    """Crawls of one host that an epoch has room for; more fail. 0 for any number."""
 
     def toml(self) -> str:
         """Return the instance as the text of an instance file."""
-        lines = [f"id = {_text(self.id)}", f"budget = {_number(self.budget)}"]
+        lines = [f"id = {_text(self.id)}", f"budget = {_number(self.budget)}", f"per_host = {int(self.per_host)}"]
         for s in self.sources:
             lines += ["", "[[source]]", f"name = {_text(s.name)}"]
-            lines += [f"{k} = {_number(getattr(s, k))}" for k in ("rate", "decay", "interest", "window", "cost")]
+            lines += [
+                f"{k} = {_number(getattr(s, k))}" for k in ("rate", "decay", "interest", "window", "cost", "fails")
+            ]
+            lines += [f"host = {_text(s.host)}"]
         return "\n".join(lines) + "\n"
 
 
@@ -84,4 +93,5 @@ def named(instance: InstanceLike) -> str:
 
 def from_table(table: Mapping[str, Any]) -> Instance:
     """Return the instance that a TOML file holds."""
-    return Instance([Source(**s) for s in table["source"]], table["budget"], table["id"])
+    of = [Source(**s) for s in table["source"]]
+    return Instance(of, table["budget"], table["id"], table.get("per_host", 0))
