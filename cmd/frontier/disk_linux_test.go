@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
 	"ephemera/cmd/internal/clitest"
@@ -96,6 +97,6 @@ func TestFullDisk(t *testing.T) {
 	var pid int
 	must(fmt.Sscan(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", c.Process.Pid)))), &pid))
 	syscall.Kill(pid, syscall.SIGKILL)
-	time.Sleep(time.Second) // the connection is known to be gone
+	s.conn.WaitForStateChange(t.Context(), connectivity.Ready) // the connection is known to be gone
 	reads()
 }

@@ -79,6 +79,7 @@ func dial(
 type service struct {
 	pb.URLFrontierClient
 	*exec.Cmd
+	conn          *grpc.ClientConn
 	address, page string
 }
 
@@ -109,11 +110,11 @@ func (s *service) begin(t *testing.T) {
 		s.Process.Kill()
 		s.Wait()
 	})
-	conn := dial(t, s.address, insecure.NewCredentials())
-	s.URLFrontierClient = pb.NewURLFrontierClient(conn)
+	s.conn = dial(t, s.address, insecure.NewCredentials())
+	s.URLFrontierClient = pb.NewURLFrontierClient(s.conn)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	must(healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true)))
+	must(healthpb.NewHealthClient(s.conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true)))
 }
 
 // runHere runs the command in this process until the end of the test.
