@@ -141,19 +141,26 @@ func TestFailuresThatAreRefused(t *testing.T) {
 	page := env.NewPage("a", .1, 1)
 	page.Fails = .5
 	_, pages := env.NewPages(env.Instance{ID: "p", Budget: 1, Sources: []env.Source{page}}, 1, env.PagesOptions{})
-	for want, err := range map[string]error{
-		"fails is 0.96; allowed is the chance that a crawl fails, 0 to 0.95": fails(.96, "").Validate(),
-		"fails is NaN": fails(math.NaN(), "").Validate(),
-		"fails is 0.1; allowed is 0 under the law hump": fails(.1, env.LawHump).Validate(),
-		"per_host is -1":                       negative.Validate(),
-		"fails is 0.1; allowed in world mean":  mean,
-		"per_host is 1; allowed in world mean": host,
-		"fails is 0.5; allowed in world pages": pages,
-		"":                                     errors.Join(fails(.95, "").Validate(), perHost.Validate()),
+	for _, tt := range []struct {
+		name, want string
+		err        error
+	}{
+		{"too often", "fails is 0.96; allowed is the chance that a crawl fails, 0 to 0.95", fails(.96, "").Validate()},
+		{"no number", "fails is NaN", fails(math.NaN(), "").Validate()},
+		{"hump", "fails is 0.1; allowed is 0 under the law hump", fails(.1, env.LawHump).Validate()},
+		{"per_host", "per_host is -1", negative.Validate()},
+		{"mean", "fails is 0.1; allowed in world mean", mean},
+		{"mean and per_host", "per_host is 1; allowed in world mean", host},
+		{"pages", "fails is 0.5; allowed in world pages", pages},
 	} {
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("error is %v; want %q", err, want)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+				t.Errorf("error is %v; want %q", tt.err, tt.want)
+			}
+		})
+	}
+	if err := errors.Join(fails(.95, "").Validate(), perHost.Validate()); err != nil {
+		t.Error(err)
 	}
 }
 
