@@ -29,7 +29,7 @@ import tabular  # noqa: E402
 SEEDS = 5
 CHECK = 300  # epochs of the short runs
 POLICIES: dict[str, list[str]] = {
-    "parameters": ["whittle", "lambdacrawl", "greedy-ncis"],
+    "parameters": ["whittle", "whittle-packed", "lambdacrawl", "greedy-ncis"],
     "state": ["whittle", "lspe", "myopic", "in-turn"],
     "items": ["forecast", "certainty", "miniflux", "commafeed"],
     "harvest": ["lspe", "salmut", "q-whittle", "wiql", "ucwhittle"],
@@ -41,6 +41,14 @@ POLICIES: dict[str, list[str]] = {
     "age": ["round-robin"],
 }  # fmt: skip
 RECORDED = ("items", "harvest", "bit", "age")
+SEEING = ("whittle", "myopic")  # of track state, which say what the recordings hold for who sees what waits
+PAGES = [t for t, world in ephemera.TASKS.items() if world.get("world") == "pages"]
+ALONE = {  # in track parameters: exact Whittle, which all shares are of, need not be played but beside others
+    "whittle": ["Tight20-v2", *PAGES],
+    "whittle-packed": ["Tight20-v2"],
+    "lambdacrawl": PAGES,
+    "greedy-ncis": PAGES,
+}
 RECORDINGS = [t for t in ephemera.tasks.RECORDINGS if t.endswith("-v2")]
 
 
@@ -70,7 +78,7 @@ ROOM = 2  # points below full knowledge that a task leaves where it is not solve
 NAIVE = ("round-robin", "in-turn")
 UNTRAINED = ("nutch", "stormcrawler", "miniflux", "commafeed", "myopic", *NAIVE)  # of what is seen nothing is fitted
 SEEN = {
-    "parameters": "rates of change of pages, recall and false pings",
+    "parameters": "the parameters of the sources; of pages rates of change, recall and false pings",
     "state": "the parameters of the sources or their simulator, and what waits at each before a crawl",
     "items": "the items that crawls bring back, each with its age and interest",
     "harvest": "what each crawl brings in all, and the age of its source",
@@ -104,17 +112,31 @@ def same(row: dict[str, Any]) -> bool:
     return git("diff", "--quiet", row["commit"], *code(row["policy"])).returncode == 0  # 128: no such commit here
 
 
+def asked(track: str, name: str) -> list[str] | None:
+    """Return the tasks that a policy plays; None for all of its track."""
+    return ALONE[name] if track == "parameters" else None
+
+
 def short(track: str, name: str) -> dict[str, float]:
     """Return what a policy earns in short runs, by task, as a share of exact Whittle."""
-    found = ephemera.benchmark(PYTHON.get(name, name), track, seeds=1, steps=CHECK, name=name).row
+    of: dict[str, Any] = {"tasks": asked(track, name), "seeds": 1, "steps": CHECK, "name": name}
+    found = ephemera.benchmark(PYTHON.get(name, name), track, **of).row
     return {t: float(f"{e['share']:.9g}") for t, e in found["tasks"].items()}
 
 
 def fresh(row: dict[str, Any]) -> bool:
     """Tell whether a row is what would be found today."""
-    if row["seeds"] != SEEDS:
+    epochs = SEEDS * sum(ephemera.EPOCHS[t] for t in row["tasks"])
+    if row["seeds"] != SEEDS or row["epochs"] != epochs:
+        return False
+    if ("recordings" in row) != is_recorded(row["track"], row["policy"]):
         return False
     return same(row) or ("check" in row and row["check"] == short(row["track"], row["policy"]))
+
+
+def is_recorded(track: str, name: str) -> bool:
+    """Return whether a policy is played in the recordings."""
+    return track in RECORDED or (track == "state" and name in SEEING)
 
 
 def rows(
@@ -135,9 +157,9 @@ def rows(
             policy = PYTHON.get(name, name)
             how: dict[str, Any] = {"processes": processes, "name": name}
             room = kept / of / track / name
-            found = ephemera.benchmark(policy, track, out=room, seeds=SEEDS, **how).row
+            found = ephemera.benchmark(policy, track, tasks=asked(track, name), out=room, seeds=SEEDS, **how).row
             once = {}
-            if track in RECORDED:
+            if is_recorded(track, name):
                 how |= {"tasks": RECORDINGS, "trace": recordings, "seeds": 1}
                 once = {"recordings": ephemera.benchmark(policy, track, out=room / "recordings", **how).row["tasks"]}
             print(f"{track} {name}: {100 * found['mean']['share']:.1f} % of Whittle", flush=True)
@@ -202,6 +224,10 @@ def tasks(made: list[dict[str, Any]]) -> str:
     left_in: dict[str, dict[bool, list[str]]] = {}  # by track: tasks that leave room, and those that do not
     for t in [t for t in ephemera.TASKS if t in earned]:
         of = earned[t]
+        if t in RECORDINGS:  # what waits is known there to who looks; nothing else is
+            of = {track: ps for track, ps in of.items() if track != "state"} | {
+                "parameters": {f"{p}, which sees what waits,": e for p, e in of.get("state", {}).items()}
+            }
         every = [(e["share"], p, track) for track, ps in of.items() for p, e in ps.items()]
         naive = max(x for x in every if x[1] in NAIVE)
         plain = max(x for x in every if x[1] in UNTRAINED)

@@ -37,7 +37,7 @@ def test_the_page_is_what_the_file_says(make):
     assert played <= {(r["track"], r["policy"]) for r in found["rows"]}
     for r in found["rows"]:
         assert r["version"] == ephemera.__version__ and r["commit"] and "changed" not in r["commit"], r["policy"]
-        assert ("recordings" in r) == (r["track"] in make.RECORDED)
+        assert ("recordings" in r) == make.is_recorded(r["track"], r["policy"])
 
 
 def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
@@ -111,7 +111,9 @@ def test_a_row_is_stale_when_its_own_code_has_changed(make, tmp_path, monkeypatc
     commit("env/a.go", "1")
     commit("learner/lspe/a.go", "1")
     names = ["lspe", "forecast", "whittle", "wiql"]
-    played = {name: {"policy": name, "seeds": make.SEEDS, "commit": make.commit(name)} for name in names}
+    of = {"track": "state", "tasks": ["Quiet50-v2"], "epochs": make.SEEDS * ephemera.EPOCHS["Quiet50-v2"]}
+    played = {name: of | {"policy": name, "seeds": make.SEEDS, "commit": make.commit(name)} for name in names}
+    played["whittle"]["recordings"] = {}
     assert played["lspe"]["commit"] != played["whittle"]["commit"] and not stale()
     commit("README.md", "of another room")
     commit("env/a_test.go", "2")
@@ -127,11 +129,13 @@ def test_a_row_is_stale_when_its_own_code_has_changed(make, tmp_path, monkeypatc
     commit("env/a.go", "2")
     assert stale() == set(names)
     for name, row in played.items():
-        row |= {"track": "harvest", "check": {"Quiet50-v2": 1.0 if name == "lspe" else 0.5}}
+        row |= {"check": {"Quiet50-v2": 1.0 if name == "lspe" else 0.5}}
     monkeypatch.setattr(make, "short", lambda track, name: {"Quiet50-v2": 0.5})
     assert stale() == {"lspe"}  # nothing else earns what it did not before
     played["lspe"] |= {"commit": make.commit("lspe"), "seeds": make.SEEDS + 1}
     assert "lspe" in stale()
+    monkeypatch.setitem(ephemera.EPOCHS, "Quiet50-v2", 20)
+    assert stale() == set(names)  # the task has other epochs
 
 
 @pytest.mark.parametrize(

@@ -154,3 +154,33 @@ def test_threads_share_a_policy():
     for t in threads:
         t.join()
     assert not errors and policy.epoch == 2000
+
+
+def test_crawls_that_fail():
+    """A policy is told of the hosts and of crawls that succeed; what waits at a source whose crawl failed goes on."""
+    names, hosts, found = [], [], []
+
+    class Oldest:
+        def begin(self, info):
+            names[:], hosts[:] = info["names"], info["hosts"]
+            assert info["perhost"] == 1
+
+        def select(self, view):
+            self.before = view.age
+            return view.age * 1.0
+
+        def update(self, crawls, view):
+            got = set(crawls.source.tolist())
+            assert len({hosts[i] for i in got}) == len(got) <= 3
+            assert all(view.age[i] == (1 if i in got else self.before[i] + 1) for i in range(len(view.age)))
+            found.append(got)
+
+    sources = [ephemera.Source(f"s{i}", 50, 0.5, 1, fails=0.4 * (i % 2), host="abc"[i % 3]) for i in range(12)]
+    instance = ephemera.Instance(sources, budget=6, per_host=1)
+    assert ephemera.load_instance(instance) == instance
+    ephemera.run(Oldest, instance, steps=500, seed=3, knowledge="online")
+    crawls = np.array([sum(i in got for got in found) for i in range(12)])
+    assert len(names) == 12 and 900 < crawls.sum() < 1400 and (crawls > 0).all()
+    assert any(len(got) < 3 for got in found)
+    with pytest.raises(ephemera.Error, match="per_host is 1; allowed in world mean is 0"):
+        ephemera.run("whittle", instance, steps=5, world="mean")

@@ -8,6 +8,7 @@ import json
 import math
 import operator
 import sys
+import tomllib
 import warnings
 from collections import deque
 from collections.abc import Sequence
@@ -261,13 +262,15 @@ class _Worlds(_library.Handle):
 def exact(named: str, level: str, bounded: bool) -> float:
     """Return what exact Whittle earns over 10 000 epochs or a whole recording; NaN where instances are drawn.
 
-    Where rewards have the means of the mean dynamics and no state is seen, it is run in these.
+    Where rewards have the means of the mean dynamics, no crawl fails and no state is seen, it is run in these.
     """
     run = json.loads(named)
-    if "*" in run["instance"]["name"]:
+    if "*" in (name := run["instance"]["name"]):
         return float("nan")
     if bounded and run["world"]["kind"] in ("mean", "poisson"):
-        run["world"] = {"kind": "mean"}
+        of = tomllib.loads(_library.ask(0, "instance", name, 0.0))
+        if "per_host" not in of and not any("fails" in s for s in of["source"]):
+            run["world"] = {"kind": "mean"}
     level = "model" if level == "online" else level
     return earned("whittle", run, level, 0 if "trace" in run["world"] else 10_000)
 

@@ -40,8 +40,9 @@ class Agent(Protocol):
     """A policy in Python that has more than a function to offer.
 
     If it has them, ``begin(info)`` is called before each run, with names, costs, budget, knowledge and
-    seed; ``update(crawls, view)`` after each epoch; and ``frozen()`` after a run, for what was learned
-    as a policy, which is then run in the same world from its beginning.
+    seed, and, where hosts limit crawls, ``hosts``, the number of each source's host or 0, and ``perhost``;
+    ``update(crawls, view)`` after each epoch, with the crawls that did not fail; and ``frozen()`` after a run,
+    for what was learned as a policy, which is then run in the same world from its beginning.
     """
 
     def select(self, view: View) -> ArrayLike:

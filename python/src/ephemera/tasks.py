@@ -67,10 +67,19 @@ RECORDINGS: dict[str, str] = {
 
 
 def played(name: str, track: str) -> bool:
-    """Return whether a task is one of a track: those of pages are of ``change``, and of ``parameters``."""
-    if TASKS[name].get("world") == "pages":
+    """Return whether a task is one of a track.
+
+    Those of pages are of ``change``, recordings of ``state`` too, and all but recordings of ``parameters``, unless the
+    true state is seen.
+    """
+    world, level = TASKS[name].get("world"), TASKS[name]["knowledge"]
+    if world == "pages":
         return track in ("change", "parameters")
-    return track != "change" and TASKS[name]["knowledge"] == TRACKS[track]
+    if world == "replay" and track == "state":
+        return True
+    if world != "replay" and track == "parameters" and level == "online":
+        return True
+    return track != "change" and level == TRACKS[track]
 
 
 def task(name: str, **changes: Any) -> dict[str, Any]:
