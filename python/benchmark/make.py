@@ -41,7 +41,6 @@ POLICIES: dict[str, list[str]] = {
     "age": ["round-robin"],
 }  # fmt: skip
 RECORDED = ("items", "harvest", "bit", "age")
-SEEING = ("whittle", "myopic")  # of track state, which say what the recordings hold for who sees what waits
 PAGES = [t for t, world in ephemera.TASKS.items() if world.get("world") == "pages"]
 ALONE = {  # in track parameters: exact Whittle, which all shares are of, need not be played but beside others
     "whittle": ["Tight20-v2", *PAGES],
@@ -129,14 +128,7 @@ def fresh(row: dict[str, Any]) -> bool:
     epochs = SEEDS * sum(ephemera.EPOCHS[t] for t in row["tasks"])
     if row["seeds"] != SEEDS or row["epochs"] != epochs:
         return False
-    if ("recordings" in row) != is_recorded(row["track"], row["policy"]):
-        return False
     return same(row) or ("check" in row and row["check"] == short(row["track"], row["policy"]))
-
-
-def is_recorded(track: str, name: str) -> bool:
-    """Return whether a policy is played in the recordings."""
-    return track in RECORDED or (track == "state" and name in SEEING)
 
 
 def rows(
@@ -159,7 +151,7 @@ def rows(
             room = kept / of / track / name
             found = ephemera.benchmark(policy, track, tasks=asked(track, name), out=room, seeds=SEEDS, **how).row
             once = {}
-            if is_recorded(track, name):
+            if track in RECORDED:
                 how |= {"tasks": RECORDINGS, "trace": recordings, "seeds": 1}
                 once = {"recordings": ephemera.benchmark(policy, track, out=room / "recordings", **how).row["tasks"]}
             print(f"{track} {name}: {100 * found['mean']['share']:.1f} % of Whittle", flush=True)
@@ -224,10 +216,6 @@ def tasks(made: list[dict[str, Any]]) -> str:
     left_in: dict[str, dict[bool, list[str]]] = {}  # by track: tasks that leave room, and those that do not
     for t in [t for t in ephemera.TASKS if t in earned]:
         of = earned[t]
-        if t in RECORDINGS:  # what waits is known there to who looks; nothing else is
-            of = {track: ps for track, ps in of.items() if track != "state"} | {
-                "parameters": {f"{p}, which sees what waits,": e for p, e in of.get("state", {}).items()}
-            }
         every = [(e["share"], p, track) for track, ps in of.items() for p, e in ps.items()]
         naive = max(x for x in every if x[1] in NAIVE)
         plain = max(x for x in every if x[1] in UNTRAINED)

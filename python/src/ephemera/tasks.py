@@ -69,14 +69,12 @@ RECORDINGS: dict[str, str] = {
 def played(name: str, track: str) -> bool:
     """Return whether a task is one of a track.
 
-    Those of pages are of ``change``, recordings of ``state`` too, and all but recordings of ``parameters``, unless the
-    true state is seen.
+    Those of pages are of ``change``, and of ``parameters``; so are all others but recordings and those whose true state
+    is seen.
     """
     world, level = TASKS[name].get("world"), TASKS[name]["knowledge"]
     if world == "pages":
         return track in ("change", "parameters")
-    if world == "replay" and track == "state":
-        return True
     if world != "replay" and track == "parameters" and level == "online":
         return True
     return track != "change" and level == TRACKS[track]
