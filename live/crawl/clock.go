@@ -8,19 +8,27 @@ import (
 	"ephemera/live/clock"
 )
 
-// behind is by how much a time lies before the latest one when the clock was set back, and
-// by how much a clock was set that was set at all.
-const behind = time.Minute
+const (
+	// behind is by how much a time lies before the latest one when the clock was set back.
+	behind = time.Minute
+	// ahead is by how much the clock is set forward when all that was kept goes with it. Where it
+	// is set by less, the crawler's time falls behind it, so that no wait gets shorter.
+	ahead = 2 * time.Second
+)
 
 // clock returns the time, which never lies before an earlier one. All that was kept goes
 // with the machine's clock where that is set, so that each wait lasts as long as it was to.
 // Where it was set while the machine was off, and back, that is what was kept later than now.
 func (c *Crawler) clock() time.Time {
 	read := clock.Reading{Time: c.opt.Now().Round(0), Uptime: c.opt.Uptime()} // as a saved time: by the wall clock
-	by := clock.Step(c.read, read)
-	c.read = read
-	switch now := read.Time; {
-	case by.Abs() > behind:
+	now, by := read.Time, clock.Step(c.read, read)
+	if 0 < by && by <= ahead {
+		now = now.Add(-by) // and by as much from now on, since c.read stays
+	} else {
+		c.read = read
+	}
+	switch {
+	case by > ahead || by < -behind:
 		c.set(shift{by: by})
 		c.learner.Shift(by)
 		c.store.Shift(by)
@@ -30,7 +38,7 @@ func (c *Crawler) clock() time.Time {
 		c.learner.Select(now, 0) // goes back, before it is saved
 		c.keepClock()
 	}
-	if now := read.Time; now.After(c.latest) {
+	if now.After(c.latest) {
 		c.latest = now
 	}
 	return c.latest

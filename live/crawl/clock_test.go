@@ -119,6 +119,29 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestSmallStepOfClock: where a clock is set forward by a second, no wait ends by that much too
+// soon, also where it was set while nothing ran.
+func TestSmallStepOfClock(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		t.Run(fmt.Sprint(restart), func(t *testing.T) {
+			r := newReferee(t, 60)
+			l := newLife(t, r.Server, 60, address(0)).on("1")
+			l.disk = vfs.NewMem()
+			s := l.open(io.Discard)
+			s.now = s.now.Add(700 * time.Millisecond) // others are made at the begin of a minute
+			s.round()
+			s = s.step(time.Second, restart).pass(time.Hour)
+			defer s.Close()
+			if r.looks < 3 {
+				t.Errorf("%d looks in an hour", r.looks)
+			}
+			for rule, breaches := range r.wrong {
+				t.Errorf("%s: %d times, such as %s", rule, len(breaches), breaches[0])
+			}
+		})
+	}
+}
+
 // TestKilledAfterStep: what the journal has of a clock that was ahead stops nothing after a
 // kill.
 func TestKilledAfterStep(t *testing.T) {
