@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -14,6 +15,10 @@ const (
 	// ahead is by how much the clock is set forward when all that was kept goes with it. Where it
 	// is set by less, the crawler's time falls behind it, so that no wait gets shorter.
 	ahead = 2 * time.Second
+	// little is less than a clock is set by: the two clocks are read one after the other.
+	little = 100 * time.Millisecond
+
+	readingName = "clock"
 )
 
 // clock returns the time, which never lies before an earlier one. All that was kept goes
@@ -24,8 +29,6 @@ func (c *Crawler) clock() time.Time {
 	now, by := read.Time, clock.Step(c.read, read)
 	if 0 < by && by <= ahead {
 		now = now.Add(-by) // and by as much from now on, since c.read stays
-	} else {
-		c.read = read
 	}
 	switch {
 	case by > ahead || by < -behind:
@@ -38,10 +41,34 @@ func (c *Crawler) clock() time.Time {
 		c.learner.Select(now, 0) // goes back, before it is saved
 		c.keepClock()
 	}
+	if by > ahead || by < -little || c.read.Uptime.Boot != read.Uptime.Boot {
+		c.keepReading(read)
+	}
 	if now.After(c.latest) {
 		c.latest = now
 	}
 	return c.latest
+}
+
+// keepReading keeps what both clocks showed, from which steps of the machine's clock are told.
+func (c *Crawler) keepReading(read clock.Reading) {
+	c.read = read
+	value, err := json.Marshal(read)
+	if err == nil {
+		err = c.store.SetValue(readingName, value)
+	}
+	if err != nil {
+		c.opt.Log.Error("what the clock showed was not kept", "error", err)
+	}
+}
+
+// loadReading takes up what keepReading kept, if there is any.
+func (c *Crawler) loadReading() error {
+	value, err := c.store.Value(readingName)
+	if err != nil || value == nil {
+		return err
+	}
+	return json.Unmarshal(value, &c.read)
 }
 
 // keepClock saves what the clock changed, so that all that is in the journal after it is of

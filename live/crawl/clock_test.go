@@ -120,17 +120,24 @@ func TestClock(t *testing.T) {
 }
 
 // TestSmallStepOfClock: where a clock is set forward by a second, no wait ends by that much too
-// soon, also where it was set while nothing ran.
+// soon, also where it was set while nothing ran, and where the crawler was killed after that.
 func TestSmallStepOfClock(t *testing.T) {
-	for _, restart := range []bool{false, true} {
-		t.Run(fmt.Sprint(restart), func(t *testing.T) {
+	for _, how := range []string{"running", "stopped", "killed"} {
+		t.Run(how, func(t *testing.T) {
 			r := newReferee(t, 60)
 			l := newLife(t, r.Server, 60, address(0)).on("1")
 			l.disk = vfs.NewMem()
 			s := l.open(io.Discard)
 			s.now = s.now.Add(700 * time.Millisecond) // others are made at the begin of a minute
 			s.round()
-			s = s.step(time.Second, restart).pass(time.Hour)
+			s = s.step(time.Second, how == "stopped")
+			if how == "killed" {
+				s.pass(time.Minute)
+				check(s.store.Close())
+				s.Begin = s.now
+				s = s.life.open(io.Discard)
+			}
+			s.pass(time.Hour)
 			defer s.Close()
 			if r.looks < 3 {
 				t.Errorf("%d looks in an hour", r.looks)

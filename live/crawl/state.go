@@ -13,7 +13,6 @@ import (
 	"ephemera/env"
 	"ephemera/learner"
 	"ephemera/learner/forecast"
-	"ephemera/live/clock"
 	"ephemera/live/feed"
 	"ephemera/live/schedule"
 	"ephemera/live/store"
@@ -113,11 +112,10 @@ func journalName(seq uint64) string { return fmt.Sprintf("%s%016x", journalPrefi
 
 // snapshot is the learner, and the sums, as they were after an entry of the journal.
 type snapshot struct {
-	Seq    uint64        `json:"seq"`
-	State  []byte        `json:"state"`
-	Stats  stats         `json:"stats"`
-	Recent []time.Time   `json:"recent"` // requests
-	Clock  clock.Reading `json:"clock"`  // the last one
+	Seq    uint64      `json:"seq"`
+	State  []byte      `json:"state"`
+	Stats  stats       `json:"stats"`
+	Recent []time.Time `json:"recent"` // requests
 }
 
 // load takes up the state, with the feeds of the OPML file.
@@ -135,7 +133,7 @@ func (c *Crawler) load() error {
 	if bad != nil {
 		return bad
 	}
-	if err := c.loadLearner(); err != nil {
+	if err := errors.Join(c.loadReading(), c.loadLearner()); err != nil {
 		return err
 	}
 	if err := c.loadHosts(); err != nil {
@@ -196,7 +194,7 @@ func (c *Crawler) loadLearner() error {
 	if err := json.Unmarshal(data, &kept); err != nil {
 		return err
 	}
-	c.recent, c.read = kept.Recent, kept.Clock
+	c.recent = kept.Recent
 	l, s, err := decode(kept.State)
 	epoch, budget := c.opt.epoch()
 	if err != nil {
@@ -318,7 +316,7 @@ func (c *Crawler) save(now time.Time, end bool) error {
 	if err := c.learner.Save(&state); err != nil {
 		return err
 	}
-	value, err := json.Marshal(snapshot{c.seq, state.Bytes(), c.stats, c.recent, c.read})
+	value, err := json.Marshal(snapshot{c.seq, state.Bytes(), c.stats, c.recent})
 	if err != nil {
 		return err
 	}
