@@ -50,7 +50,7 @@ func (c *Crawler) clock() time.Time {
 	return c.latest
 }
 
-// keepReading keeps what both clocks showed, from which steps of the machine's clock are told.
+// keepReading keeps what both clocks showed, by which steps of the machine's clock are found.
 func (c *Crawler) keepReading(read clock.Reading) {
 	c.read = read
 	value, err := json.Marshal(read)

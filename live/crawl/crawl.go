@@ -72,7 +72,7 @@ type Crawler struct {
 	mu       sync.Mutex
 	learner  *learner.Crawler
 	latest   time.Time          // that the clock has shown
-	read     clock.Reading      // from which steps of the clock are told
+	read     clock.Reading      // by which steps of the clock are found
 	feeds    map[string]*record // by address in the OPML file
 	blocked  map[string]block   // hosts that asked to be left alone
 	river    []drop             // the items that are kept, the last found last

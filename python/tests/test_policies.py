@@ -157,7 +157,7 @@ def test_threads_share_a_policy():
 
 
 def test_crawls_that_fail():
-    """A policy is told of the hosts and of crawls that succeed; what waits at a source whose crawl failed goes on."""
+    """A policy sees the hosts and the crawls that succeed; what waits at a source whose crawl failed goes on."""
     names, hosts, found = [], [], []
 
     class Oldest:
