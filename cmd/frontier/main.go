@@ -365,8 +365,8 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	group.Go(func() error {
 		for tick := time.Tick(time.Second); ; {
 			select {
-			case now := <-tick:
-				learned.Advance(now)
+			case <-tick:
+				learned.Advance(time.Now())
 			case <-ctx.Done():
 				learned.Save()
 				return nil

@@ -6,6 +6,15 @@ package clock
 
 import "time"
 
+const (
+	// small is by how much a clock is set forward at most when a program's time falls behind it.
+	small = 2 * time.Second
+	// behind is by how much a clock is set back at most when a program's time waits for it.
+	behind = time.Minute
+	// little is less than a clock is set by: the two clocks are read one after the other.
+	little = 100 * time.Millisecond
+)
+
 // Uptime is how long the machine has run, by a clock that nobody sets and that goes on while
 // the machine sleeps. It is zero where there is no such clock.
 type Uptime struct {
@@ -26,4 +35,22 @@ func Step(before, after Reading) time.Duration {
 		return 0
 	}
 	return after.Time.Round(0).Sub(before.Time.Round(0)) - (after.Uptime.Up - before.Uptime.Up)
+}
+
+// Follow returns the reading that a program goes by from now on, given the one that it went by,
+// the time, and by how much the clock was set if all that the program kept has to go with it:
+// forward by more than two seconds, or back by more than a minute.
+//
+// Where it was set forward by less the time falls behind the clock, so that no wait gets
+// shorter. Where it was set back by less, a program that takes no time earlier than the last
+// one waits for it.
+func Follow(kept, read Reading) (by Reading, now time.Time, set time.Duration) {
+	step := Step(kept, read)
+	switch {
+	case step > small || step < -behind:
+		return read, read.Time, step
+	case step < -little || kept.Uptime.Boot != read.Uptime.Boot:
+		return read, read.Time, 0
+	}
+	return kept, read.Time.Add(-max(0, step)), 0
 }

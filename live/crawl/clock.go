@@ -12,11 +12,6 @@ import (
 const (
 	// behind is by how much a time lies before the latest one when the clock was set back.
 	behind = time.Minute
-	// ahead is by how much the clock is set forward when all that was kept goes with it. Where it
-	// is set by less, the crawler's time falls behind it, so that no wait gets shorter.
-	ahead = 2 * time.Second
-	// little is less than a clock is set by: the two clocks are read one after the other.
-	little = 100 * time.Millisecond
 
 	readingName = "clock"
 )
@@ -26,12 +21,9 @@ const (
 // Where it was set while the machine was off, and back, that is what was kept later than now.
 func (c *Crawler) clock() time.Time {
 	read := clock.Reading{Time: c.opt.Now().Round(0), Uptime: c.opt.Uptime()} // as a saved time: by the wall clock
-	now, by := read.Time, clock.Step(c.read, read)
-	if 0 < by && by <= ahead {
-		now = now.Add(-by) // and by as much from now on, since c.read stays
-	}
+	goesBy, now, by := clock.Follow(c.read, read)
 	switch {
-	case by > ahead || by < -behind:
+	case by != 0:
 		c.set(shift{by: by})
 		c.learner.Shift(by)
 		c.store.Shift(by)
@@ -41,8 +33,8 @@ func (c *Crawler) clock() time.Time {
 		c.learner.Select(now, 0) // goes back, before it is saved
 		c.keepClock()
 	}
-	if by > ahead || by < -little || c.read.Uptime.Boot != read.Uptime.Boot {
-		c.keepReading(read)
+	if goesBy != c.read {
+		c.keepReading(goesBy)
 	}
 	if now.After(c.latest) {
 		c.latest = now

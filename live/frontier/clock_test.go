@@ -81,3 +81,40 @@ func TestClock(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitsOfClock holds that the delay of a queue and the hold of a URL last as long as they
+// were to, whatever the clock is set to while they last, and no more than a minute longer.
+func TestWaitsOfClock(t *testing.T) {
+	for _, steps := range [][]time.Duration{
+		{time.Second}, {time.Second, time.Second / 2}, {2 * time.Second, time.Second}, {20 * time.Second},
+		{time.Hour}, {-time.Second}, {-time.Hour},
+		{time.Second, -2 * time.Second, time.Second}, {time.Hour, -time.Hour},
+	} {
+		t.Run(fmt.Sprint(steps), func(t *testing.T) {
+			s := serve(t)
+			s.boot = "1"
+			s.restart()
+			s.put(discovered("http://h/1"), discovered("http://h/2"))
+			first := s.get(&pb.GetParams{Item: anyCrawl.Item, MaxUrlsPerQueue: 1})
+			var waits []int // half seconds until each URL is handed out
+			for k := range 200 {
+				if k > 0 && k <= len(steps) {
+					s.clock.Add(steps[k-1].Milliseconds())
+					s.ahead.Add(steps[k-1].Milliseconds())
+				}
+				if url := s.get(&pb.GetParams{Item: anyCrawl.Item, MaxUrlsPerQueue: 2}); url != "" {
+					waits = append(waits, k)
+					if len(waits) == 2 && url != first {
+						t.Fatalf("%q comes after %q", url, first)
+					}
+				}
+				s.wait(.5)
+			}
+			const delay, hold, minute = 4, 60, 120
+			outside := func(wait, least int) bool { return wait < least || wait > least+minute }
+			if len(waits) < 2 || outside(waits[0], delay) || outside(waits[1], hold) {
+				t.Errorf("after half seconds %v; the delay is %d, and the hold %d", waits, delay, hold)
+			}
+		})
+	}
+}

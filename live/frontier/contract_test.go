@@ -57,10 +57,12 @@ func serveOn(t *testing.T, fs vfs.FS, learn ...LearnOptions) *service {
 func (s *service) start(learn ...LearnOptions) {
 	s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay}))
 	o := Options{Address: "me", Now: func() time.Time { return time.UnixMilli(s.clock.Load()) }}
+	crawls := map[string]LearnOptions{}
 	for _, opt := range learn {
-		log := slog.New(slog.NewTextHandler(s.Output(), nil))
-		o.Learned = must(NewLearned(s.store, log, map[string]LearnOptions{"L": opt}, o.Now(), s.uptime))
+		crawls["L"] = opt
 	}
+	log := slog.New(slog.NewTextHandler(s.Output(), nil))
+	o.Learned = must(NewLearned(s.store, log, crawls, o.Now(), s.uptime))
 	s.server = must(New(s.store, o))
 	g := grpc.NewServer(s.server.Interceptors()...)
 	pb.RegisterURLFrontierServer(g, s.server)

@@ -216,12 +216,11 @@ func (l *Learned) stepSince(crawl string) (time.Duration, error) {
 	if err == nil && value != nil {
 		err = json.Unmarshal(value, &read)
 	}
-	step := clock.Step(read, l.read)
-	if step.Abs() <= behind {
-		return 0, err
+	_, now, step := clock.Follow(read, l.moment.Load().read)
+	if step != 0 {
+		l.log.Warn("the clock was set; the learned crawl goes on from there",
+			"crawl", crawl, "time", now.UTC(), "by", step)
 	}
-	l.log.Warn("the clock was set; the learned crawl goes on from there",
-		"crawl", crawl, "time", l.read.Time.UTC(), "by", step)
 	return step, err
 }
 
@@ -332,7 +331,7 @@ func (l *Learned) save(crawl string, c *learnedCrawl) {
 	err := c.crawler.SavePooled(&state)
 	if err == nil {
 		var read []byte
-		read, err = json.Marshal(l.read)
+		read, err = json.Marshal(l.moment.Load().read)
 		if err == nil {
 			err = l.store.Set(store.Value{Name: stateName(crawl), Data: state.Bytes()},
 				store.Value{Name: clockName(crawl), Data: read})

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ephemera/env"
@@ -99,9 +100,16 @@ type Learned struct {
 	store  *store.Store
 	log    *slog.Logger
 	uptime func() clock.Uptime
+	clock  sync.Mutex // held while the time is read, before mu
+	moment atomic.Pointer[moment]
 	mu     sync.Mutex
-	read   clock.Reading // the last one
 	crawls map[string]*learnedCrawl
+}
+
+// moment is the last time, and the reading of the clocks that it goes by.
+type moment struct {
+	read clock.Reading
+	now  time.Time
 }
 
 type learnedCrawl struct {
@@ -180,7 +188,7 @@ func NewLearned(
 	s *store.Store, log *slog.Logger, crawls map[string]LearnOptions, now time.Time, uptime func() clock.Uptime,
 ) (*Learned, error) {
 	l := &Learned{store: s, log: log, uptime: uptime, crawls: map[string]*learnedCrawl{}}
-	l.read = clock.Reading{Time: now.Round(0), Uptime: uptime()}
+	l.moment.Store(&moment{clock.Reading{Time: now.Round(0), Uptime: uptime()}, now})
 	for name, opt := range crawls {
 		c := &learnedCrawl{opt: opt, sources: map[string]*source{}, saved: now}
 		if c.byReport = opt.Objective.Law == ""; c.byReport {
@@ -219,20 +227,25 @@ func (c *learnedCrawl) source(name string) *source {
 	return s
 }
 
-// behind is by how much a clock was set that was set at all.
-const behind = time.Minute
-
-// follow has the learners go with the clock if it was set since the last time: so no time has
-// passed for them.
-func (l *Learned) follow(now time.Time) {
-	read := clock.Reading{Time: now.Round(0), Uptime: l.uptime()}
-	by := clock.Step(l.read, read)
-	l.read = read
-	if by.Abs() <= behind {
-		return
+// now returns the time when the machine's clock shows that. If it was set since the last time,
+// holds, delays and learners go with it: so no time has passed for them.
+func (l *Learned) now(shown time.Time) time.Time {
+	l.clock.Lock()
+	defer l.clock.Unlock()
+	read, now, by := clock.Follow(l.moment.Load().read, clock.Reading{Time: shown.Round(0), Uptime: l.uptime()})
+	l.moment.Store(&moment{read, now})
+	if by != 0 {
+		l.log.Warn("the clock was set; waits go on from there", "time", now.UTC(), "by", by)
+		l.store.Shift(by)
+		l.shift(now, by)
 	}
-	l.log.Warn("the clock was set; learned crawls go on from there", "time", now.UTC(), "by", by)
-	l.store.Shift(by)
+	return now
+}
+
+// shift has the learners go with the clock.
+func (l *Learned) shift(now time.Time, by time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for crawl, c := range l.crawls {
 		c.crawler.Shift(by)
 		for _, src := range c.sources {
@@ -260,7 +273,6 @@ func (l *Learned) put(
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.follow(time.UnixMilli(ms))
 	commit, err = l.store.PutLate(id, ms, func() (int64, []byte) {
 		var known bool
 		name := sourceName(id)
@@ -459,7 +471,6 @@ func (l *Learned) ping(
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.follow(now)
 	name, at := sourceName(id), now
 	if !c.crawler.Has(name) {
 		return false, nil, nil, nil // it will be fetched for the first time anyway
@@ -489,12 +500,12 @@ func (l *Learned) ping(
 	return true, commit, nil, err
 }
 
-// Advance makes the URLs due that the learners ask for, and keeps what was learned
-// now and then.
-func (l *Learned) Advance(now time.Time) {
+// Advance makes the URLs due that the learners ask for when the machine's clock shows that,
+// and keeps what was learned now and then.
+func (l *Learned) Advance(shown time.Time) {
+	now := l.now(shown)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.follow(now)
 	for crawl, c := range l.crawls {
 		names := c.crawler.Select(now, c.crawler.Len())
 		ids := make([]schedule.ID, len(names))
@@ -544,7 +555,6 @@ func (l *Learned) recall(crawl string, now time.Time) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.follow(now)
 	anew := &learnedCrawl{opt: c.opt, share: c.share, byReport: c.byReport, sources: map[string]*source{}, saved: now}
 	if c.crawler.Len() > 0 {
 		l.save(crawl, c)
@@ -599,7 +609,7 @@ func (l *Learned) Summaries(most int) (all []Summary) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for crawl, c := range l.crawls {
-		all = append(all, c.summary(crawl, l.read.Time, most))
+		all = append(all, c.summary(crawl, l.moment.Load().now, most))
 	}
 	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.Crawl, b.Crawl) })
 	return all

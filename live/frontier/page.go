@@ -239,7 +239,7 @@ func (s *Server) HTTP() http.Handler {
 			Learned  []Summary
 			Errors   []failedCall
 		}{
-			Now: s.opt.Now().UTC(), Inactive: s.inactive.Load(), Full: s.store.Full(),
+			Now: s.now().UTC(), Inactive: s.inactive.Load(), Full: s.store.Full(),
 			Crawls: s.crawls(), Learned: s.opt.Learned.Summaries(100),
 		}
 		s.failed.Lock()

@@ -30,6 +30,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/schedule"
 	"ephemera/live/store"
@@ -87,7 +88,13 @@ func New(s *store.Store, o Options) (*Server, error) {
 		o.Now = time.Now
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Learned = cmp.Or(o.Learned, &Learned{store: s})
+	if o.Learned == nil {
+		var err error
+		o.Learned, err = NewLearned(s, o.Log, nil, o.Now(), func() clock.Uptime { return clock.Uptime{} })
+		if err != nil {
+			return nil, err
+		}
+	}
 	srv := &Server{opt: o, store: s, nodes: newNodes(o.Address, o.Peers), shared: map[string]time.Time{}}
 	srv.closing, srv.Closing = context.WithCancel(context.Background())
 	srv.metrics = newMetrics(srv)
@@ -111,7 +118,10 @@ func openAfter(seconds int64) int64 {
 
 func seconds(t uint64) int64 { return int64(min(t, math.MaxInt64/1000-1)) * 1000 }
 
-func (s *Server) ms() int64 { return s.opt.Now().UnixMilli() }
+// now returns the time, for which each wait lasts as long as it was to, whatever the clock is set to.
+func (s *Server) now() time.Time { return s.opt.Learned.now(s.opt.Now()) }
+
+func (s *Server) ms() int64 { return s.now().UnixMilli() }
 
 var errClosing = status.Error(codes.Unavailable, "the frontier is closing")
 
@@ -819,7 +829,7 @@ func (s *Server) PurgeURLs(ctx context.Context, p *pb.PurgeUrlParams) (*pb.Long,
 		return out, err
 	}
 	others, failed := askAll(ctx, &s.nodes, p.GetKey() != "", p, pb.URLFrontierClient.PurgeURLs)
-	before := s.opt.Now().AddDate(0, 0, -int(p.GetDays())).UnixMilli()
+	before := s.now().AddDate(0, 0, -int(p.GetDays())).UnixMilli()
 	own, err := s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before))
 	return sum(own, err, others, failed)
 }

@@ -156,7 +156,7 @@ func (s *Server) ShareBudgets(ctx context.Context) {
 	if len(s.opt.Peers) == 0 || s.nodes.addresses[0] != s.opt.Address {
 		return
 	}
-	now := s.opt.Now()
+	now := s.now()
 	for crawl, every := range s.opt.Learned.rounds() {
 		if before, there := s.shared[crawl]; there && now.Sub(before) < sharesEvery*every && !now.Before(before) {
 			continue

@@ -100,7 +100,8 @@ func TestSharedBudget(t *testing.T) {
 		{LearnOptions{PerHour: 60, Nodes: 2}, 30},
 		{LearnOptions{PerHour: 60}, 60},
 	} {
-		again := must(NewLearned(nodes[1].store, l.log, map[string]LearnOptions{"L": tt.opt}, l.read.Time, l.uptime))
+		crawls, now := map[string]LearnOptions{"L": tt.opt}, l.moment.Load().now
+		again := must(NewLearned(nodes[1].store, l.log, crawls, now, l.uptime))
 		a.want(again.crawls["L"].share.PerHour, tt.want)
 	}
 
