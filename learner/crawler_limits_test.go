@@ -154,6 +154,46 @@ func TestLostAfterFailures(t *testing.T) {
 	}
 }
 
+// TestLostOfLongest: a crawl that is handed out because the longest interval has ended, and is lost, is
+// handed out again as soon as the waits of one, two and four epochs end, though other sources are
+// worth more at each epoch.
+func TestLostOfLongest(t *testing.T) {
+	c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+	for _, name := range []string{"a", "b", "c", "dead"} {
+		if err := c.Add(name, Source{Longest: 24 * time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lost []time.Duration // when the crawls of the dead source were handed out that were lost
+	for now := began; len(lost) < 4 && now.Before(began.Add(400*time.Hour)); now = now.Add(time.Hour) {
+		for _, name := range c.Select(now, 1) {
+			crawl := Crawl{Source: name, At: now, Outcome: Found}
+			switch since := now.Sub(began); {
+			case name != "dead":
+				crawl.Items = []Item{{Published: now.Add(-10 * time.Minute)}, {Published: now.Add(-30 * time.Minute)}}
+			case since < 100*time.Hour:
+			case since < 200*time.Hour:
+				crawl.Outcome, crawl.NotBefore = Failed, now.Add(2*time.Hour)
+			default:
+				lost = append(lost, since)
+				continue
+			}
+			if err := c.Update(crawl); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for k := range lost[1:] {
+		wait := lost[k+1] - lost[k]
+		if most := time.Hour<<k + 2*time.Hour; wait > most {
+			t.Errorf("after the loss number %d it was handed out again after %v; want %v at most", k+1, wait, most)
+		}
+	}
+	if len(lost) < 4 {
+		t.Errorf("handed out after %v", lost)
+	}
+}
+
 // TestShift: when the clock was set, each source is crawled when it would have been, and is
 // thought to publish as often.
 func TestShift(t *testing.T) {

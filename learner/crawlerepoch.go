@@ -41,7 +41,8 @@ func (c *Crawler) Select(now time.Time, n int) (names []string) {
 	return names
 }
 
-// hand has source i wait that is handed out, as if its crawl failed.
+// hand has source i wait that is handed out, as if its crawl failed. Its longest interval goes on:
+// if it has ended by then, the source comes first when the wait ends.
 func (c *Crawler) hand(i int) {
 	p := &c.src[i]
 	most := cmp.Or(p.Rules.Longest, longestWait)
@@ -50,7 +51,11 @@ func (c *Crawler) hand(i int) {
 		wait = min(2*wait, most)
 	}
 	p.Tries++
-	c.bar(i, c.now.Add(max(wait, p.Rules.Shortest)))
+	c.wait(i, c.now.Add(max(wait, p.Rules.Shortest)))
+	if p.Rules.Longest > 0 {
+		p.Due = max(p.Due, c.limits.NotBefore[i])
+		c.overdue.Add(i, p.Due)
+	}
 }
 
 // lastEpoch is as far ahead as anything is planned; with epochs of a second it is 68
@@ -68,9 +73,15 @@ func (c *Crawler) epochFrom(at time.Time) int {
 	return int(min(epoch, lastEpoch))
 }
 
-// bar has source i wait until a time, and at least for the next epoch.
-func (c *Crawler) bar(i int, until time.Time) {
+// wait has source i wait until a time, and at least for the next epoch.
+func (c *Crawler) wait(i int, until time.Time) {
 	c.limits.NotBefore[i] = max(c.view.Epoch+1, c.epochFrom(until))
+	c.src[i].Feedback = max(0, c.view.Epoch)
+}
+
+// bar has source i wait until a time, and begins its longest interval anew.
+func (c *Crawler) bar(i int, until time.Time) {
+	c.wait(i, until)
 	c.postpone(i)
 }
 
