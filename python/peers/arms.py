@@ -43,12 +43,11 @@ NEURWIN: dict[str, Any] = {
 authors train for 30 000 episodes; the training curve says what fewer bring."""
 
 DEEPTOP: dict[str, Any] = {
-    "hidden": (128, 128), "critic": 1e-3, "actor": 1e-4, "batch": 64, "memory": 60_000, "warm": 1000, "epochs": 5000,
+    "hidden": (128, 128), "critic": 1e-3, "actor": 1e-4, "batch": 64, "memory": 60_000, "warm": 1000, "epochs": 13_000,
     "discount": 0.99, "follow": 1e-3, "explore": 0.05, "horizon": 300, "states": 20.0, "rewards": 10.0,
 }  # fmt: skip
-"""Of the recovering bandits that the authors published, but for epochs, of which they have 13 000, and the horizon,
-after which a price is drawn anew: their bandits are played together, under a budget. States and rewards have the units
-of NeurWIN's."""
+"""Of the recovering bandits that the authors published, but for the horizon, after which a price is drawn anew: their
+bandits are played together, under a budget. States and rewards have the units of NeurWIN's."""
 
 Index = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """From states to indices, both (…, n), as shares of the ceilings u*."""
@@ -349,11 +348,12 @@ def draw(found: dict[str, Any], file: Path) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(3.6, 2.3), layout="constrained")
+    unit, name = (1e6, "million") if found["training_epochs"] > 1e5 else (1e3, "thousand")
     for task, points in found["curve"].items():
         epochs, shares = np.array(points).T
-        axes.plot(epochs / 1e6, 100 * shares, "o-", color="black", markersize=3, linewidth=1)
-        axes.annotate(task, (epochs[-1] / 1e6, 100 * shares[-1]), (0, 6), textcoords="offset points", ha="right")
-    axes.set_xlabel("million epochs of each source in training")
+        axes.plot(epochs / unit, 100 * shares, "o-", color="black", markersize=3, linewidth=1)
+        axes.annotate(task, (epochs[-1] / unit, 100 * shares[-1]), (0, 6), textcoords="offset points", ha="right")
+    axes.set_xlabel(f"{name} epochs of each source in training")
     axes.set_ylabel("% of exact Whittle")
     axes.margins(y=0.25)
     figure.savefig(file)
