@@ -687,7 +687,8 @@ func (s *Store) SetData(id schedule.ID, data []byte) (*Commit, error) {
 }
 
 // Hasten makes URLs due now, and returns the places of those that are not known or
-// completed. It leaves URLs that are held. After a start they are due again when they were to be
+// completed. It leaves URLs that are held, and those that are due, so that these keep their places in
+// their queues. After a start they are due again when they were to be
 // before: whoever hastens does it again.
 func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int, err error) {
 	s.mu.Lock()
@@ -700,7 +701,7 @@ func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int, err error) {
 			return gone, err
 		case was == nil || was.Due == schedule.Completed:
 			gone = append(gone, i)
-		case !held:
+		case !held && was.Due > now:
 			data, err := s.data(id)
 			if err != nil {
 				return gone, err

@@ -95,6 +95,27 @@ func TestHastenAfterRestart(t *testing.T) {
 	}
 }
 
+// TestHastenAgain: a URL that is hastened again keeps its place in its queue.
+func TestHastenAgain(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	defer s.Close()
+	first, second := schedule.ID{Crawl: "c", Key: "k", URL: "z"}, schedule.ID{Crawl: "c", Key: "k", URL: "a"}
+	for _, id := range []schedule.ID{first, second} {
+		if _, err := s.Put(id, 1<<52, 1000, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k, id := range []schedule.ID{first, second, first} {
+		if _, err := s.Hasten([]schedule.ID{id}, int64(5000+1000*k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken, _, err := s.Take(schedule.Request{Now: 9000, PerQueue: 1, Hold: 60_000})
+	if err != nil || len(taken) != 1 || taken[0].URL != first.URL {
+		t.Errorf("handed out are %v, %v; want %q", taken, err, first.URL)
+	}
+}
+
 // model is a store in the obvious way: it looks at everything, each time.
 type model struct {
 	delay  int64
@@ -434,7 +455,7 @@ func walk(t *testing.T, seed uint64) {
 				u = q.urls[id.URL]
 			}
 			if check("hastened", len(places) == 0, u != nil && u.Due != schedule.Completed); len(places) == 0 {
-				if u.until <= now {
+				if u.until <= now && u.Due > now {
 					u.before = cmp.Or(u.before, u.Due)
 					u.Due = now
 				}
