@@ -346,7 +346,6 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	reflection.Register(g)
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.Serve(listen) })
 	pages := web.Server(set.http, server.HTTP(), "/health")
 	if set.http != "" {
 		l, err := net.Listen("tcp", set.http)
@@ -362,6 +361,7 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 			return nil
 		})
 	}
+	group.Go(func() error { return g.Serve(listen) }) // when the page can be asked whether it serves
 	group.Go(func() error {
 		for tick := time.Tick(time.Second); ; {
 			select {
