@@ -366,7 +366,7 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 		for tick := time.Tick(time.Second); ; {
 			select {
 			case <-tick:
-				learned.Advance(time.Now())
+				learned.Advance(time.Now)
 			case <-ctx.Done():
 				learned.Save()
 				return nil

@@ -33,7 +33,7 @@ func TestClock(t *testing.T) {
 					var last [n]int
 					pass := func(minutes int) {
 						for end := minute + minutes; minute < end; minute += 15 {
-							s.server.opt.Learned.Advance(s.server.opt.Now())
+							s.server.opt.Learned.Advance(s.server.opt.Now)
 							for _, u := range s.infos(inCrawl("L")) {
 								var i int
 								fmt.Sscanf(u.Url, "http://h%d/", &i)

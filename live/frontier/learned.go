@@ -227,12 +227,13 @@ func (c *learnedCrawl) source(name string) *source {
 	return s
 }
 
-// now returns the time when the machine's clock shows that. If it was set since the last time,
-// holds, delays and learners go with it: so no time has passed for them.
-func (l *Learned) now(shown time.Time) time.Time {
+// now returns the time by the machine's clock, of which shown says what it shows. If it was set since
+// the last time, holds, delays and learners go with it: so no time has passed for them. That
+// may take seconds, in which others wait, so the clock is read under the lock, as the uptime is.
+func (l *Learned) now(shown func() time.Time) time.Time {
 	l.clock.Lock()
 	defer l.clock.Unlock()
-	read, now, by := clock.Follow(l.moment.Load().read, clock.Reading{Time: shown.Round(0), Uptime: l.uptime()})
+	read, now, by := clock.Follow(l.moment.Load().read, clock.Reading{Time: shown().Round(0), Uptime: l.uptime()})
 	l.moment.Store(&moment{read, now})
 	if by != 0 {
 		l.log.Warn("the clock was set; waits go on from there", "time", now.UTC(), "by", by)
@@ -500,9 +501,9 @@ func (l *Learned) ping(
 	return true, commit, nil, err
 }
 
-// Advance makes the URLs due that the learners ask for when the machine's clock shows that,
+// Advance makes the URLs due that the learners ask for by the machine's clock,
 // and keeps what was learned now and then.
-func (l *Learned) Advance(shown time.Time) {
+func (l *Learned) Advance(shown func() time.Time) {
 	now := l.now(shown)
 	l.mu.Lock()
 	defer l.mu.Unlock()

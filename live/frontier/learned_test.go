@@ -55,7 +55,7 @@ func (s *service) play(gaps []float64, until int) []int {
 	hours := func() float64 { return float64(s.clock.Load()-start*1000) / 3.6e6 }
 	last := slices.Repeat([]float64{hours()}, len(gaps))
 	for hours() < float64(until) {
-		s.server.opt.Learned.Advance(s.server.opt.Now())
+		s.server.opt.Learned.Advance(s.server.opt.Now)
 		for _, u := range s.infos(inCrawl("L")) {
 			if _, ok := u.Metadata[metaItems]; ok || len(u.Metadata) > 0 && u.Metadata["kept"] == nil {
 				s.Fatal("metadata ", u.Metadata)
@@ -139,7 +139,7 @@ func TestShadow(t *testing.T) {
 		s.want(item.GetKnown().RefetchableFromDate, uint64(now.Unix()+7200))
 		for range 60 {
 			s.wait(60)
-			s.server.opt.Learned.Advance(s.server.opt.Now())
+			s.server.opt.Learned.Advance(s.server.opt.Now)
 		}
 	}
 	sum := s.server.opt.Learned.Summaries(1)[0]
@@ -181,7 +181,7 @@ func (s *service) hours(n int) map[string]int {
 	s.Helper()
 	first := map[string]int{}
 	for hour := range n {
-		s.server.opt.Learned.Advance(s.server.opt.Now())
+		s.server.opt.Learned.Advance(s.server.opt.Now)
 		for _, u := range s.infos(inCrawl("L")) {
 			if _, ok := first[u.Url]; !ok {
 				first[u.Url] = hour
@@ -441,7 +441,7 @@ type pastOfFeed struct {
 
 func (f *fetcher) fetch() {
 	if f.rule == "learned" {
-		f.server.opt.Learned.Advance(f.server.opt.Now())
+		f.server.opt.Learned.Advance(f.server.opt.Now)
 	}
 	one := inCrawl("L")
 	one.MaxQueues, one.MaxUrlsPerQueue = 1, 1

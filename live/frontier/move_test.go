@@ -105,7 +105,7 @@ func TestMovedPages(t *testing.T) {
 	}
 	rng, version := rand.New(rand.NewPCG(9003, 1)), [pages]int{}
 	for range 30 * 24 * 4 { // a month of quarters of an hour
-		s.server.opt.Learned.Advance(s.server.opt.Now())
+		s.server.opt.Learned.Advance(s.server.opt.Now)
 		for i := range pages { // changes once in 2 to 65 hours
 			if rng.Float64() < .25/(2*math.Pow(1.64, float64(i))) {
 				version[i]++

@@ -183,7 +183,7 @@ func itemsAt(times []time.Time) (items []learner.Item) {
 func TestPing(t *testing.T) {
 	s := serve(t, LearnOptions{PerHour: 1})
 	fresh := func() float64 {
-		s.server.opt.Learned.Advance(s.server.opt.Now())
+		s.server.opt.Learned.Advance(s.server.opt.Now)
 		return must(s.server.opt.Learned.crawls["L"].crawler.Belief("1:hhttp://h/")).Fresh
 	}
 	for i := range 20 { // it changes each other hour, and pings tell of each

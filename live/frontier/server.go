@@ -119,7 +119,7 @@ func openAfter(seconds int64) int64 {
 func seconds(t uint64) int64 { return int64(min(t, math.MaxInt64/1000-1)) * 1000 }
 
 // now returns the time, for which each wait lasts as long as it was to, whatever the clock is set to.
-func (s *Server) now() time.Time { return s.opt.Learned.now(s.opt.Now()) }
+func (s *Server) now() time.Time { return s.opt.Learned.now(s.opt.Now) }
 
 func (s *Server) ms() int64 { return s.now().UnixMilli() }
 

@@ -64,7 +64,7 @@ func TestSharedBudget(t *testing.T) {
 	fetches := func(hours float64) (n [3]int) {
 		for at := 0.; at < hours; at += .1 {
 			for of, s := range nodes {
-				s.server.opt.Learned.Advance(s.server.opt.Now())
+				s.server.opt.Learned.Advance(s.server.opt.Now)
 				for _, u := range s.infos(inCrawl("L")) {
 					n[of]++
 					var published []time.Time
