@@ -197,6 +197,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 func (l *Learner) close(i int, age, harvest float64, now int) {
 	s := &l.src[i]
 	l.harvest += (harvest/l.costs[i] - l.harvest) / harvestMemory
+	whole := age
 	age, harvest = l.shorten(s, age, harvest)
 	psi := l.pooled.features(age)
 	level, _ := l.level(s)
@@ -210,8 +211,12 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	} else {
 		s.Cycles++
 		center := l.learn(i, age, harvest, &psi, l.weight(s))
-		level, _ = l.level(s)
-		l.pooled.add(&psi, &center, harvest, level, l.variation(s))
+		if age == whole { // else it was cut by the curve itself, and says nothing of it
+			level, _ = l.level(s)
+			v := l.variation(s)
+			center = l.pooled.shifted(&psi, &center, s.Theta, v)
+			l.pooled.add(&psi, &center, harvest, level, v)
+		}
 		s.LastTheta = 0
 		l.act(i, 1)
 		s.LastTheta = float32(s.Theta)

@@ -27,7 +27,11 @@ const poolFeatures = 3
 // over the ages that the noise of its present threshold brings about. That noise is drawn, and
 // depends on nothing that was found before: only how the harvests of one source differ with it
 // counts, whatever the level is taken for, and not that sources with much to find are crawled
-// more often. Each crawl is an update of rank one, and the inverse is the running one of
+// more often. But crawls do not come as the noise asks: after the first pass many sources are overdue,
+// and of a long wait the short draws are seen first. So ψ̄ is corrected by how far ψ was
+// from it at thresholds within a factor of two, in the mean. Else an error of a would count
+// as a slope: the curve would rise, waits with it, and their harvests would fall further behind
+// the curve. Each crawl is an update of rank one, and the inverse is the running one of
 // [critic.Critic], with its Tikhonov form. H̄ starts sources and is the prior of their critics.
 type pooled struct {
 	round  float64
@@ -36,6 +40,7 @@ type pooled struct {
 	beta   [poolFeatures]float64 // β
 	mean   float64               // m, H̄(R), so that the mean of the first pass is that of H̄
 	count  int                   // crawls taken in
+	shifts [octaves]shift        // of thresholds θ/R by factors of two, the middle one from 1 on
 
 	scratch [poolFeatures]float64
 
@@ -44,7 +49,16 @@ type pooled struct {
 	ages, worth [gridSize]float64
 }
 
-const gridSize = 100
+const (
+	gridSize = 100
+	octaves  = 32
+)
+
+// shift is the mean of ψ − ψ̄ at crawls, each weighed by 1/v.
+type shift struct {
+	Weight float64               `json:"weight"`
+	Mean   [poolFeatures]float64 `json:"mean"`
+}
 
 func newPooled(round float64) pooled {
 	set := critic.DefaultSettings()
@@ -91,6 +105,18 @@ func (p *pooled) of(psi *[poolFeatures]float64) float64 {
 		h += p.beta[k] * f
 	}
 	return p.mean * math.Exp(max(-farthest, min(farthest, h)))
+}
+
+// shifted takes in a crawl at an age of features ψ of a source with the threshold θ, and returns
+// ψ̄ with the mean of ψ − ψ̄ at such thresholds.
+func (p *pooled) shifted(psi, center *[poolFeatures]float64, theta, v float64) (mean [poolFeatures]float64) {
+	o := &p.shifts[max(0, min(octaves-1, octaves/2+int(math.Floor(math.Log2(theta/p.round)))))]
+	o.Weight += 1 / v
+	for k := range psi {
+		o.Mean[k] += (psi[k] - center[k] - o.Mean[k]) / v / (o.Weight + poolRidge)
+		mean[k] = center[k] + o.Mean[k]
+	}
+	return mean
 }
 
 // add takes in a crawl of a source of that level at an age of features ψ, with the step

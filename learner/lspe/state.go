@@ -11,7 +11,7 @@ import (
 
 // Version is that of [State]. It rises where a State has another form, and where a learner
 // with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
-const Version = 34
+const Version = 35
 
 // State is the whole state of a [Learner] as data, between an Update and the
 // next Select. It goes with the settings and the terms with which the learner was
@@ -33,6 +33,7 @@ type State struct {
 	Pooled   critic.State      `json:"pooled"`
 	Mean     float64           `json:"mean"`  // of the first pass, interest
 	Count    int               `json:"count"` // crawls that the pooled curve has taken in
+	Shifts   [octaves]shift    `json:"shifts"`
 	Ages     [gridSize]float64 `json:"ages"`
 	Worth    [gridSize]float64 `json:"worth"`
 	Unseen   []int32           `json:"unseen"`
@@ -53,7 +54,7 @@ func (l *Learner) State() State {
 		Epoch: l.epoch, Epochs: l.epochs, Cold: l.cold, Price: l.price, Harvest: l.harvest,
 		Spread: l.spread, Square: l.square, Plan: l.plan,
 		Capacity: l.capacity, Total: l.total, Round: p.round, Share: l.share, Changed: l.changed,
-		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Ages: p.ages, Worth: p.worth,
+		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Shifts: p.shifts, Ages: p.ages, Worth: p.worth,
 		Unseen: append([]int32{}, l.unseen...), Waiting: append([]Waiting{}, l.waiting...),
 		Next: l.ring.Next(), Rand: l.rand.State(), Sources: slices.Clone(l.src), Fallbacks: l.fallbacks,
 	}
@@ -114,7 +115,7 @@ func (l *Learner) SetState(s State) error {
 		return err
 	}
 	p.settle()
-	p.mean, p.count, p.ages, p.worth = s.Mean, s.Count, s.Ages, s.Worth
+	p.mean, p.count, p.shifts, p.ages, p.worth = s.Mean, s.Count, s.Shifts, s.Ages, s.Worth
 	l.epoch, l.epochs, l.cold, l.price, l.harvest = s.Epoch, s.Epochs, s.Cold, s.Price, s.Harvest
 	l.total, l.round, p.round = s.Total, max(1, s.Total/l.budget), s.Round
 	l.plan, l.capacity, l.share, l.changed = s.Plan, s.Capacity, s.Share, s.Changed
