@@ -30,6 +30,7 @@ func (l *Learner) start() {
 	spread := square / mean / mean
 	l.spread, l.square = square-mean*mean+square/float64(n), mean*mean
 	l.cold = false
+	l.between.Mean = 1
 	l.harvest /= cost
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {

@@ -91,7 +91,7 @@ func (l *Learner) learn(
 	for k, f := range psi {
 		s.Phi[k] += float32(b * (f - float64(s.Phi[k])))
 	}
-	prior := l.prior(s, b)
+	prior := l.prior(i)
 	if s.Cycles == 1 {
 		s.begin(d)
 	} else {

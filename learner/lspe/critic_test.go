@@ -119,7 +119,7 @@ func TestCriticAgainstDense(t *testing.T) {
 				d.fade(b)
 			}
 			takeIn(l, 0, age, harvest, b)
-			prior := l.prior(s, b)
+			prior := l.prior(0)
 			d.take(s.z(age), age, harvest, 0, cost, b*(1-prior))
 			for _, e := range []float64{-3, -1, 1, 3} {
 				age := max(1, math.Round(s.Theta*math.Exp(e/min(l.slope(0), 2*s.Theta))-half))
@@ -267,19 +267,23 @@ func TestCriticKeepsUp(t *testing.T) {
 	}
 }
 
-// TestPriorOfFewItems: where a cycle brings a tenth of an item, the prior keeps its share for
-// as long as the averages forget; beyond two rounds, and where cycles bring many items, it
-// has three cycles or so among all.
+// TestPriorOfFewItems: where a cycle brings a tenth of an item, the prior counts more the less the slopes
+// of sources differ, and beyond two rounds less; where cycles bring many items, it has three cycles
+// or so among all. At three rounds κ may be three times as great as at one, and κ² nine times.
 func TestPriorOfFewItems(t *testing.T) {
 	for _, c := range []struct {
-		rounds, dispersion, least, most float64
-	}{{1, 10, .07, .09}, {3, 10, .015, .02}, {1, .01, .0005, .001}} {
+		rounds, dispersion, slopes, least, most float64
+	}{
+		{1, 10, .11, .014, .017}, {1, 10, .011, .13, .15}, {1, 10, 1.1, .001, .002},
+		{3, 10, .11, .08, .095}, {1, .01, .11, .0005, .001},
+	} {
 		l := drawn(t, 2)
+		l.between.Slope, l.between.Precision = 1e9*c.slopes, 1e9
 		s := &l.src[0]
 		s.Theta, s.Cycles, s.Mean, s.Dispersion = c.rounds*l.round, 5000, 1, c.dispersion
-		if got := l.prior(s, l.set.B.At(5000)); got < c.least || got > c.most {
-			t.Errorf("at %v rounds, σ²/X̄² = %v: the prior has %.4f of a cycle; want %v to %v",
-				c.rounds, c.dispersion, got, c.least, c.most)
+		if got := l.prior(0); got < c.least || got > c.most {
+			t.Errorf("at %v rounds, σ²/X̄² = %v, τ² = %v: the prior has %.4f of a cycle; want %v to %v",
+				c.rounds, c.dispersion, c.slopes, got, c.least, c.most)
 		}
 	}
 }

@@ -30,6 +30,7 @@ type Learner struct {
 
 	// Running means over crawls of (X − aH̄)² and (aH̄)²: their ratio is σ²/X̄².
 	spread, square float64
+	between        between
 
 	fallbacks int // solutions by Tikhonov because an inverse was not trusted
 }
@@ -70,44 +71,19 @@ func (l *Learner) line() {
 	l.changed = l.epoch
 }
 
-// level returns how much more the source brings than the pooled curve at the same
-// ages, drawn to 1 by half a harvest (credibility; Bühlmann, 1967), and H̄ there.
-func (l *Learner) level(s *Source) (level, pooled float64) {
-	psi := [poolFeatures]float64{float64(s.Phi[0]), float64(s.Phi[1]), float64(s.Phi[2])}
-	pooled = l.pooled.of(&psi)
-	prior := levelPrior * l.pooled.mean / float64(s.Cycles)
-	return (s.Mean + prior) / (pooled + prior), pooled
-}
-
-// variation returns σ²/X̄² of a cycle's harvest, drawn to that of all sources: one over
-// the number of items, or of batches, that it brings. The share by which the expectation may
-// be wrong adds to it.
-func (l *Learner) variation(s *Source) float64 {
+// noise returns σ²/X̄² of a cycle's harvest, drawn to that of all sources: one over the
+// number of items, or of batches, that it brings.
+func (l *Learner) noise(s *Source) float64 {
 	v := l.spread / l.square
 	if s.Mean > 0 {
 		k := float64(s.Cycles)
 		v = (k*s.Dispersion/s.Mean + variationPrior*v) / (k + variationPrior)
 	}
-	return v + modelError*modelError
+	return v
 }
 
-// prior returns the share ε of the prior in a cycle that counts b,
-//
-//	ε = max(3/(k + 3), p/(n + p)),  p = min(8σ²/X̄², 100)
-//
-// It counts three cycles, and at least as many as bring 8 items. At thresholds up to two
-// rounds, where the pooled curve has most of its harvests, these are held against the cycles
-// that the averages hold at present, n = 1/b, since older ones are forgotten: what few items
-// say of a curve is noise however many have gone. Beyond them the pooled curve knows little,
-// and n = k.
-func (l *Learner) prior(s *Source, b float64) float64 {
-	items, held := min(priorItems*l.variation(s), priorMost), float64(s.Cycles)
-	own := pseudoWeight / (held + pseudoWeight)
-	if s.Theta <= pooledRounds*l.round {
-		held = 1 / b
-	}
-	return max(own, items/(held+items))
-}
+// variation returns the same with the share by which the expectation may be wrong.
+func (l *Learner) variation(s *Source) float64 { return l.noise(s) + modelError*modelError }
 
 // Select implements env.Policy.
 func (l *Learner) Select(dst []int, o *env.Online) []int {
@@ -209,6 +185,7 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	if changed {
 		l.restart(i, age, harvest)
 	} else {
+		l.compare(s, age, harvest, &psi)
 		s.Cycles++
 		center := l.learn(i, age, harvest, &psi, l.weight(s))
 		if age == whole { // else it was cut by the curve itself, and says nothing of it

@@ -35,6 +35,7 @@ type Source struct {
 	Span float32               // S̄, of S, epochs
 	Phi  [poolFeatures]float32 // ψ, the pooled curve's features
 
+	Score, Square      float32 // of its slope: see between
 	Dispersion         float64 // of harvests around what was expected, squared over mean
 	Noise              float32 // L of the present cycle, logistic
 	CusumUp, CusumDown float32 // sums of surprises, above and below

@@ -11,7 +11,7 @@ import (
 
 // Version is that of [State]. It rises where a State has another form, and where a learner
 // with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
-const Version = 35
+const Version = 36
 
 // State is the whole state of a [Learner] as data, between an Update and the
 // next Select. It goes with the settings and the terms with which the learner was
@@ -24,6 +24,7 @@ type State struct {
 	Harvest  float64           `json:"harvest"`  // h, interest per budget unit
 	Spread   float64           `json:"spread"`   // mean of (X − aH̄)², interest squared
 	Square   float64           `json:"square"`   // mean of (aH̄)², interest squared
+	Between  between           `json:"between"`  // by how much sources differ
 	Plan     float64           `json:"plan"`     // Σ C/θ, budget units per epoch
 	Capacity float64           `json:"capacity"` // M̂, budget units per epoch
 	Total    float64           `json:"total"`    // ΣC of the sources, budget units
@@ -52,7 +53,7 @@ func (l *Learner) State() State {
 	p := &l.pooled
 	s := State{
 		Epoch: l.epoch, Epochs: l.epochs, Cold: l.cold, Price: l.price, Harvest: l.harvest,
-		Spread: l.spread, Square: l.square, Plan: l.plan,
+		Spread: l.spread, Square: l.square, Between: l.between, Plan: l.plan,
 		Capacity: l.capacity, Total: l.total, Round: p.round, Share: l.share, Changed: l.changed,
 		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Shifts: p.shifts, Ages: p.ages, Worth: p.worth,
 		Unseen: append([]int32{}, l.unseen...), Waiting: append([]Waiting{}, l.waiting...),
@@ -119,7 +120,7 @@ func (l *Learner) SetState(s State) error {
 	l.epoch, l.epochs, l.cold, l.price, l.harvest = s.Epoch, s.Epochs, s.Cold, s.Price, s.Harvest
 	l.total, l.round, p.round = s.Total, max(1, s.Total/l.budget), s.Round
 	l.plan, l.capacity, l.share, l.changed = s.Plan, s.Capacity, s.Share, s.Changed
-	l.fallbacks, l.spread, l.square = s.Fallbacks, s.Spread, s.Square
+	l.fallbacks, l.spread, l.square, l.between = s.Fallbacks, s.Spread, s.Square, s.Between
 	copy(l.src, s.Sources)
 	l.unseen = append(l.unseen[:0], s.Unseen...)
 	l.clear(s.Next)

@@ -6,12 +6,15 @@ package lspe
 // of interest or a number of sources in it.
 var (
 	// Critic.
-	pseudoWeight   = 3.   // cycles: the weight of all pseudo-cycles, which hold the polynomials where few cycles are,
-	priorItems     = 8.   // items: and where few items are,
-	priorMost      = 100. // cycles: up to so many;
-	pooledRounds   = 2.   // rounds: up to these, cycles that are forgotten do not count against it
-	levelPrior     = .5   // harvests of mean size: how much the pooled curve counts in the level of a source
-	variationPrior = 5.   // cycles: how much the variation of all harvests counts in that of a source
+	pseudoWeight   = 3.  // cycles: the least weight of all pseudo-cycles, which hold the polynomials
+	slopeWidth     = 14. // in 1/κ², the variance of ln s over crawls that a source's own slope is worth
+	slopeSpread    = .2  // variance of the slopes of sources before it is measured,
+	slopeInfo      = 30. // and one over the square of its standard error
+	pooledRounds   = 2.  // rounds: beyond these the pooled curve has few harvests and counts less in a source
+	levelSpread    = 1.  // variance of the levels of sources before it is measured,
+	levelRounds    = 2.  // and for how many rounds of all sources it counts
+	levelPrior     = .5  // harvests of mean size: how much the pooled curve counts in the level of a source
+	variationPrior = 5.  // cycles: how much the variation of all harvests counts in that of a source
 	// θ: a longer cycle is cut, since what comes that late says little of θ, and its powers
 	// outweigh the others.
 	longestCycle = 2.

@@ -17,8 +17,11 @@ var tunings = []struct {
 	at   *float64
 }{
 	{"pseudoWeight", &pseudoWeight},
-	{"priorItems", &priorItems},
-	{"priorMost", &priorMost},
+	{"slopeSpread", &slopeSpread},
+	{"slopeInfo", &slopeInfo},
+	{"slopeWidth", &slopeWidth},
+	{"levelSpread", &levelSpread},
+	{"levelRounds", &levelRounds},
 	{"pooledRounds", &pooledRounds},
 	{"farEvidence", &farEvidence},
 	{"farRounds", &farRounds},
