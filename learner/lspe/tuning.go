@@ -1,13 +1,13 @@
 package lspe
 
-// What was chosen by trial, beyond [Settings]: on instances with seeds 1 to 10 and on
-// the first halves of recordings. They are variables for the test that halves and
+// What was chosen by trial, beyond [Settings]: on instances with seeds 1 to 10 and 5001 to
+// 5110, and on the first halves of recordings. They are variables for the test that halves and
 // doubles each and prints what that loses; nothing else changes them. None has a scale
 // of interest or a number of sources in it.
 var (
 	// Critic.
 	pseudoWeight   = 3.  // cycles: the least weight of all pseudo-cycles, which hold the polynomials
-	slopeWidth     = 14. // in 1/κ², the variance of ln s over crawls that a source's own slope is worth
+	slopeWidth     = 14. // κ² times the variance of ln s at crawls; the noise alone has π²/3, steps of θ add to it
 	slopeSpread    = .2  // variance of the slopes of sources before it is measured,
 	slopeInfo      = 30. // and one over the square of its standard error
 	pooledRounds   = 2.  // rounds: beyond these the pooled curve has few harvests and counts less in a source
