@@ -60,7 +60,7 @@ type Inputs struct {
 type Kind struct {
 	Name   string
 	About  string // one line
-	Page   string // of the docs, which lists its settings; empty for none
+	Page   string // of the docs, which lists its settings; empty for a learner of another program
 	Levels []env.Level
 	// Version is that of the states at a level; nil is always 0. It rises with the form of
 	// a state, and where the same state would go on otherwise: a run that is resumed ends as

@@ -177,7 +177,8 @@ func TestVersion(t *testing.T) {
 					fmt.Fprintln(h, slices.Compact(all), follow(t, w, l.Agent(), 500), follow(t, w, l.Frozen(), 100))
 				}
 				if got := h.Sum64(); got != golden[name] {
-					t.Errorf("%q has %#x, not %#x; where that is meant, its Version rises", name, got, golden[name])
+					t.Errorf("%q has %#x, not %#x; a new learner needs a line in golden, "+
+						"and where one is meant to change, its Version rises", name, got, golden[name])
 				}
 			})
 		}

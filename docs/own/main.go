@@ -11,7 +11,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"ephemera/baselines"
@@ -29,8 +31,13 @@ type settings struct {
 // tracker crawls by an average of what a source brought per epoch waited.
 type tracker struct {
 	step  float64
+	terms env.Terms
 	rates []float64 // interest per epoch
 	sel   *baselines.Selector
+}
+
+func newTracker(step float64, t env.Terms, rates []float64) *tracker {
+	return &tracker{step, t, rates, baselines.NewSelector(t.Costs, t.Budget)}
 }
 
 const unknown = 1e9 // rate before the first crawl, which makes it the next
@@ -53,14 +60,38 @@ func (t *tracker) Update(crawls []env.Crawled, _ *env.Online) {
 	}
 }
 
+// state is what is saved of a tracker. It is a struct, so that a state with other keys, of
+// another version, is refused.
+type state struct {
+	Rates []float64 `json:"rates"`
+}
+
 // frozen is a tracker that learns no more.
 type frozen struct{ env.Policy[env.Online] }
 
-func (t *tracker) Agent() env.Agent           { return env.NewAgent[env.Online](t) }
-func (t *tracker) Frozen() env.Agent          { return env.NewAgent[env.Online](frozen{t}) }
-func (t *tracker) Metrics() []learner.Metric  { return nil }
-func (t *tracker) State() any                 { return t.rates }
-func (t *tracker) SetState(data []byte) error { return json.Unmarshal(data, &t.rates) }
+func (t *tracker) Agent() env.Agent          { return env.NewAgent[env.Online](t) }
+func (t *tracker) Metrics() []learner.Metric { return nil }
+func (t *tracker) State() any                { return state{t.rates} }
+
+// Frozen returns what was learned so far. The tracker may go on learning meanwhile.
+func (t *tracker) Frozen() env.Agent {
+	now := newTracker(t.step, t.terms, slices.Clone(t.rates))
+	return env.NewAgent[env.Online](frozen{now})
+}
+
+func (t *tracker) SetState(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	var s state
+	if err := d.Decode(&s); err != nil {
+		return err
+	}
+	if len(s.Rates) != len(t.rates) {
+		return fmt.Errorf("the state has %d rates; needed are %d, one for each source", len(s.Rates), len(t.rates))
+	}
+	t.rates = s.Rates
+	return nil
+}
 
 func init() {
 	learner.Register(learner.Kind{
@@ -68,7 +99,7 @@ func init() {
 		Settings: func(env.Level) any { return &settings{Step: .1} },
 		New: func(g learner.Inputs, s any) (learner.Learner, error) {
 			rates := slices.Repeat([]float64{unknown}, len(g.Terms.Costs))
-			return &tracker{s.(*settings).Step, rates, baselines.NewSelector(g.Terms.Costs, g.Terms.Budget)}, nil
+			return newTracker(s.(*settings).Step, g.Terms, rates), nil
 		},
 	})
 	experiments.RegisterWorld("noisy", func(in env.Instance, _ env.Level) (experiments.Scene, error) {
