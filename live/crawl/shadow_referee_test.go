@@ -385,7 +385,8 @@ func TestRefereeShadow(t *testing.T) {
 	}
 	for _, one := range got.Rivals[1:] {
 		t.Logf("%-40s %5d requests, mean %.2f minutes", one.Name, one.Requests, one.Mean.Minutes())
-		if math.Abs(float64(one.Requests-who.Requests)) > .1*float64(who.Requests) {
+		// With -full the reader fetches more often than any feed is asked for here.
+		if !*full && math.Abs(float64(one.Requests-who.Requests)) > .1*float64(who.Requests) {
 			t.Errorf("%s made %d requests, the reader %d", one.Name, one.Requests, who.Requests)
 		}
 	}
