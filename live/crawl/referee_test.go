@@ -893,8 +893,11 @@ func (r *referee) compare(l life) {
 func TestReferee(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	n, perHour, days, every := 129, 120.0, 2, 4*time.Hour
-	if *full {
+	switch {
+	case *full:
 		n, perHour, days, every = *feeds, 1.6*float64(*feeds), 7, time.Hour
+	case testing.Short():
+		n, perHour, days = 86, 80, 1
 	}
 	r := newReferee(t, perHour)
 	play(t, r, "", n, days, every,

@@ -219,7 +219,7 @@ def test_interrupted(tmp_path, processes):
     """Ctrl-C keeps the runs that are done, and the same command goes on with them."""
     (tmp_path / "mine.py").write_text("def policy(view):\n    return view.age * 1.0\n")
     command = [sys.executable, "-m", "ephemera.benchmark", "mine:policy", "--out", "kept", "--seeds", "8", "--steps"]
-    command += ["5000", "--tasks", "TableI-v1", "--processes", processes, "--format", "json"]
+    command += ["2000", "--tasks", "TableI-v1", "--processes", processes, "--format", "json"]
     own = {"cwd": tmp_path, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     # A shell has what it runs in the background ignore SIGINT, and what that starts, too.
     p = subprocess.Popen(

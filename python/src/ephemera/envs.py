@@ -160,6 +160,7 @@ class _Worlds(_library.Handle):
         self.blocks: list[_Block] = []  # the one in use is the last
         self.row: int = self.rows  # the next of it
         self.started = False
+        self.room = np.empty(256)  # for the items of a step; it grows
 
     def references(self, row: int) -> dict[str, Any]:
         """Return seed, unit and bound of each world, NaN where none is known, and what exact Whittle earns."""
@@ -206,10 +207,9 @@ class _Worlds(_library.Handle):
 
     def items(self) -> list[list[tuple[int, float, tuple[NDArray[np.float64], NDArray[np.float64]]]]]:
         """Return of each world the crawls of the last step: source, interest, and the items' ages and interests."""
-        numbers = np.empty(256)
-        while (count := _library.ask(self._alive(), "items", numbers=numbers)) > len(numbers):
-            numbers = np.empty(count)
-        at, worlds = 0, []
+        while (count := _library.ask(self._alive(), "items", numbers=self.room)) > len(self.room):
+            self.room = np.empty(2 * count)
+        numbers, at, worlds = self.room, 0, []
         for _ in range(self.worlds):
             crawls, at = int(numbers[at]), at + 1
             found = []

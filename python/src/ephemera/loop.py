@@ -55,6 +55,7 @@ class Stage(CrawlEnv):
         """Set the world up; on a track a policy sees no more than that, and of pages whether they have changed."""
         self._track, self._pages = track, keywords.get("world") == "pages"
         self._build(_Worlds(1, instance, False, run=(steps, evaluation), **keywords))
+        self._shown = self._w.with_items
 
     def ask(self, what: str, *arguments: Any) -> Any:
         """Call a function of the world."""
@@ -76,6 +77,7 @@ class Stage(CrawlEnv):
                 seen, _, _, over, _ = self.step(policy.act(seen))
             return
         select, update = getattr(policy, "select", policy), getattr(policy, "update", None)
+        self._w.with_items = self._shown and update is not None  # who is not given what is found needs no items
 
         def view(epoch: int) -> View:
             state = {"model": "mean", "observed": "state"}.get(level)
