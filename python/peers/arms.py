@@ -352,10 +352,11 @@ def draw(found: dict[str, Any], file: Path) -> None:
     for task, points in found["curve"].items():
         epochs, shares = np.array(points).T
         axes.plot(epochs / unit, 100 * shares, "o-", color="black", markersize=3, linewidth=1)
-        axes.annotate(task, (epochs[-1] / unit, 100 * shares[-1]), (0, 6), textcoords="offset points", ha="right")
+        axes.annotate(task, (epochs[-1] / unit, 100 * shares[-1]), (5, 0), textcoords="offset points", va="center")
     axes.set_xlabel(f"{name} epochs of each source in training")
     axes.set_ylabel("% of exact Whittle")
     axes.margins(y=0.25)
+    axes.set_xlim(right=1.35 * axes.get_xlim()[1])  # room for the names at the ends
     figure.savefig(file)
     pyplot.close(figure)
 
