@@ -19,7 +19,6 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
-	"ephemera/learner"
 	"ephemera/live/feed"
 )
 
@@ -451,7 +450,7 @@ func newLearned(opt Options, terms env.Terms) *learned {
 	l.learner, l.err = opt.newLearner(l.at(0))
 	for i := range terms.Costs {
 		if l.err == nil {
-			l.err = l.learner.Add(strconv.Itoa(i), learner.Source{Shortest: opt.Shortest, Longest: opt.Longest})
+			l.err = l.learner.Add(strconv.Itoa(i), opt.limits())
 		}
 	}
 	return l
@@ -489,7 +488,7 @@ func (l *learned) Update(crawls []env.Crawled, next *env.Online) {
 			e.Items = append(e.Items, feed.Item{Published: l.at(now - it.Age)})
 		}
 		if l.err == nil {
-			l.err = l.learn(&e, e.NotBefore)
+			l.err = l.learn(&e)
 		}
 	}
 }

@@ -178,3 +178,33 @@ func againstRules(t *testing.T, name string, rec *env.Recording, perHour float64
 		}
 	}
 }
+
+// TestLearnedIsAsFree: where the learner is played, it may look at a feed as soon again as the crawler.
+func TestLearnedIsAsFree(t *testing.T) {
+	opt := Options{PerHour: 120, Longest: 24 * time.Hour}
+	length, budget := opt.epoch()
+	for _, tt := range []struct {
+		shortest time.Duration
+		gap      int // epochs
+	}{{0, 1}, {5 * time.Minute, 1}, {14 * time.Minute, 3}, {15 * time.Minute, 3}, {16 * time.Minute, 4}} {
+		opt.Shortest = tt.shortest
+		begin := time.Date(2026, 3, 2, 0, 3, 20, 0, time.UTC) // no full five minutes
+		terms := env.Terms{Costs: []float64{1, 1}, Budget: budget, Start: begin.Unix(), Length: length.Seconds()}
+		for _, waits := range [][]time.Duration{nil, {tt.shortest, tt.shortest}} {
+			l := newLearned(opt, terms)
+			l.waits = waits
+			looks := []int{0, 0}
+			for epoch := range 120 {
+				var crawls []env.Crawled
+				for _, i := range l.Select(nil, &env.Online{Epoch: epoch}) {
+					crawls = append(crawls, env.Crawled{Source: i, Age: 1, Items: []env.Item{{Age: .5, Interest: 1}}})
+					looks[i]++
+				}
+				l.Update(crawls, &env.Online{Epoch: epoch + 1})
+			}
+			if check(l.err); looks[0] != 120/tt.gap || looks[1] != 120/tt.gap {
+				t.Errorf("shortest %v: %d looks in 120 epochs; want one each %d", tt.shortest, looks, tt.gap)
+			}
+		}
+	}
+}

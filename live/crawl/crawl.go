@@ -152,6 +152,11 @@ func (o *Options) lead() time.Duration {
 	return length / 10
 }
 
+// limits are those of the learner for each feed.
+func (o *Options) limits() learner.Source {
+	return learner.Source{Shortest: max(0, o.Shortest-o.lead()), Longest: o.Longest}
+}
+
 // free returns from when a feed may be asked for, from a time on, and why no sooner. Hours
 // and days that it leaves out do not make it wait for longer than the longest interval.
 func (c *Crawler) free(r *record, from time.Time) (at time.Time, why string) {
@@ -224,9 +229,7 @@ func (c *Crawler) enroll() (err error) {
 		switch {
 		case err != nil:
 		case wanted && !has:
-			err = c.learner.Add(address, learner.Source{
-				Shortest: max(0, c.opt.Shortest-c.opt.lead()), Longest: c.opt.Longest,
-			})
+			err = c.learner.Add(address, c.opt.limits())
 		case !wanted && has:
 			err = c.learner.Remove(address)
 		}

@@ -836,8 +836,11 @@ func play(t *testing.T, r *referee, fault string, n, days int, every time.Durati
 		times := strings.Fields(string(out))
 		ms, _ := strconv.ParseInt(times[len(times)-1], 10, 64)
 		r.crashed(time.UnixMilli(ms), l.End, l.held())
-		if len(r.wrong[fault]) > 0 {
-			return // noticed
+		r.mu.Lock()
+		noticed := len(r.wrong[fault]) > 0
+		r.mu.Unlock()
+		if noticed {
+			return
 		}
 	}
 	allowed := r.perHour * l.End.Sub(begin).Hours()
@@ -897,7 +900,7 @@ func TestReferee(t *testing.T) {
 	case *full:
 		n, perHour, days, every = *feeds, 1.6*float64(*feeds), 7, time.Hour
 	case testing.Short():
-		n, perHour, days = 86, 80, 1
+		n, perHour, days, every = 86, 80, 1, 2*time.Hour
 	}
 	r := newReferee(t, perHour)
 	play(t, r, "", n, days, every,

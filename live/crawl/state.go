@@ -233,7 +233,8 @@ func (c *Crawler) beginLearner() error {
 	if err != nil {
 		return err
 	}
-	l, err := c.opt.newLearner(start)
+	// Its epochs begin a minute after the hour: much is published at full hours.
+	l, err := c.opt.newLearner(start.Truncate(time.Hour).Add(-59 * time.Minute))
 	if err != nil {
 		return err
 	}
@@ -249,13 +250,11 @@ func (o *Options) objective() env.Objective {
 	return o.Objective
 }
 
-// newLearner returns a learner whose epochs begin a minute after the hour, before a
-// time: much is published at full hours.
+// newLearner returns a learner whose first epoch begins then.
 func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
 	epoch, budget := o.epoch()
 	set := forecast.DefaultSettings()
 	set.Horizon *= time.Hour.Hours() / epoch.Hours()
-	start = start.Truncate(time.Hour).Add(-59 * time.Minute)
 	return learner.NewCrawler(start, learner.CrawlerOptions{
 		Epoch: epoch, Budget: budget, Objective: o.objective(), Settings: &set,
 	})
@@ -268,7 +267,7 @@ func (c *Crawler) replay() error {
 	err := c.journal(c.seq, func(e *entry) bool {
 		c.seq = e.seq
 		c.stats.add(e)
-		bad = c.learn(e, e.NotBefore.Add(-c.opt.lead()))
+		bad = c.learn(e)
 		return bad == nil
 	})
 	if err != nil {

@@ -198,7 +198,7 @@ func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
 		return nil, err
 	}
 	c.stats.add(e)
-	return commit, c.learn(e, e.NotBefore.Add(-c.opt.lead()))
+	return commit, c.learn(e)
 }
 
 const shownLooks = 20 // of a feed
@@ -245,12 +245,14 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 	return commit, err
 }
 
-// learn lets the learner observe a look at a feed, which is handed out again from a time on.
-func (c *Crawler) learn(e *entry, notBefore time.Time) error {
+// learn lets the learner observe a look at a feed.
+func (c *Crawler) learn(e *entry) error {
 	if !c.learner.Has(e.Feed) {
 		return nil
 	}
-	crawl := learner.Crawl{Source: e.Feed, At: e.At, NotBefore: notBefore, Truncated: e.Truncated}
+	crawl := learner.Crawl{
+		Source: e.Feed, At: e.At, NotBefore: e.NotBefore.Add(-c.opt.lead()), Truncated: e.Truncated,
+	}
 	switch e.Outcome {
 	case feed.Gone: // and not enrolled, unless it was put on the list again since
 		return nil
