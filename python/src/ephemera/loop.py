@@ -77,7 +77,7 @@ class Stage(CrawlEnv):
                 seen, _, _, over, _ = self.step(policy.act(seen))
             return
         select, update = getattr(policy, "select", policy), getattr(policy, "update", None)
-        self._w.with_items = self._shown and update is not None  # who is not given what is found needs no items
+        self._w.with_items = self._shown and update is not None  # what crawls bring is for update alone
 
         def view(epoch: int) -> View:
             state = {"model": "mean", "observed": "state"}.get(level)
