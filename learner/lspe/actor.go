@@ -181,7 +181,7 @@ func (l *Learner) reach(i int, noise float64) float64 {
 	return l.src[i].Theta * math.Exp(-noise/l.slope(i))
 }
 
-// standing returns how a source stands, by
+// standing returns how a source stands: beyond its threshold by
 //
 //	W(s) ≈ λ + max(λ, X̄/C)((s + ½)/reach − 1)
 func (l *Learner) standing(i int, noise float64) Waiting {

@@ -58,8 +58,10 @@ func TestRescale(t *testing.T) {
 	in := env.Paper(1)
 	l := newLearner(t, in, 1, nil)
 	newHarvests(in, 1).learn(l, 200)
-	l.between.Level = 1e9 // sources differ: the mean level says nothing of one
-	for range 10 {        // until nothing is left to mend
+	l.between.Level = 1e15 // sources differ: the mean level says nothing of one,
+	defer func(prior float64) { levelPrior = prior }(levelPrior)
+	levelPrior = 0
+	for range 10 { // until nothing is left to mend
 		l.evaluate(0)
 	}
 	before, crawl := l.Index(0), l.src[0].Crawl
@@ -73,8 +75,8 @@ func TestRescale(t *testing.T) {
 	if after := l.Index(0); math.Abs(after/before-3) > 1e-12 {
 		t.Errorf("an index of %v is %v after its harvests were tripled", before, after)
 	}
-	l.evaluate(0)                                            // finds nothing to mend
-	if after := l.Index(0); math.Abs(after/before-3) > .01 { // the prior is that of all sources
+	l.evaluate(0) // finds nothing to mend
+	if after := l.Index(0); math.Abs(after/before-3) > 1e-6 {
 		t.Errorf("an index of %v is %v when the critic has looked at tripled harvests", before, after)
 	}
 }

@@ -101,9 +101,17 @@ func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) 
 }
 
 // choose appends to dst the sources of ids and key, and of those that wait the ones
-// with the greatest index, within the budget, but none whose index is below 0: its
-// crawl costs more of what is to come than it brings. With budget to spare sources
-// so wait until they are nearly due, and their ages vary.
+// with the greatest index, within the budget. For the index stand two lines,
+//
+//	W(s) ≈ λ + Slope ((s + ½)/reach − 1)             from the threshold on,
+//	W(s) ≈ λ + max(λ, Slope/10) ((s + ½)/reach − 1)  below it
+//
+// Right after a crawl nothing waits, and the index is 0: up to its threshold it rises from there
+// to λ. A line as steep as beyond would be far below 0 for a source that is due at its second
+// epoch, which Whittle's index now and then crawls twice in a row.
+//
+// None is crawled for which the line that goes on below the threshold is below 0. With budget to
+// spare sources so wait until they are nearly due, and their ages vary.
 func (s *schedule) choose(dst []int, o *env.Online, price float64) []int {
 	var due float64
 	for _, w := range s.waiting {
@@ -111,9 +119,14 @@ func (s *schedule) choose(dst []int, o *env.Online, price float64) []int {
 		if late >= 0 && o.Allowed(int(w.ID)) {
 			due += s.costs[w.ID]
 		}
-		if index := price + w.Slope*late; index >= 0 {
-			s.ids, s.key = append(s.ids, w.ID), append(s.key, index)
+		if price+w.Slope*late < 0 {
+			continue
 		}
+		slope := w.Slope
+		if late < 0 {
+			slope = max(price, priceFloor*slope)
+		}
+		s.ids, s.key = append(s.ids, w.ID), append(s.key, price+slope*late)
 	}
 	from := len(dst)
 	dst = s.sel.Within(o).Among(dst, s.ids, s.key)

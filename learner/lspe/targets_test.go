@@ -124,7 +124,7 @@ func TestTargets(t *testing.T) {
 			instance func(uint64) env.Instance
 			want     shares
 		}{
-			{"Table I, 2", paper(2), shares{.995, .99}},
+			{"Table I, 2", paper(2), shares{.999, .99}},
 			{"exponential", named("lognormal:50:%d", 10), shares{.985, .97}},
 			{"mixture", named("lognormal:50:%d:mixture", 10), shares{.98, .97}},
 			{"one of rate .1", alike(1, 1), shares{.99, .93}},
