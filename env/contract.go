@@ -293,6 +293,12 @@ func (a Agent) WithRescale(rescale func(i int, by float64)) Agent {
 	return a
 }
 
+// Fixed returns the agent that learns no more: nothing that happens reaches it.
+func (a Agent) Fixed() Agent {
+	a.update = nil
+	return a
+}
+
 // ReadsItems reports whether the policy may look at the items of crawls: whether it
 // learns, and is not one that [HarvestsOnly] reads.
 func (a Agent) ReadsItems() bool { return a.update != nil && !a.harvestsOnly }

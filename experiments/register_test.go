@@ -1,11 +1,13 @@
 package experiments
 
 import (
+	"context"
 	"testing"
 
 	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/features"
+	"ephemera/learner"
 )
 
 // lossy is a world of one's own: that of the mean dynamics, but what is crawled
@@ -93,5 +95,30 @@ func TestRegister(t *testing.T) {
 			}()
 			tt.again()
 		})
+	}
+}
+
+// careless is a learner whose frozen policy goes on learning if it can.
+type careless struct {
+	learner.Learner
+	policy  env.Policy[env.Online]
+	updates int
+}
+
+func (c *careless) Select(dst []int, o *env.Online) []int      { return c.policy.Select(dst, o) }
+func (c *careless) Update(crawls []env.Crawled, _ *env.Online) { c.updates += len(crawls) }
+func (c *careless) Frozen() env.Agent                          { return env.NewAgent[env.Online](c) }
+
+// TestFrozen: what is frozen observes no crawl.
+func TestFrozen(t *testing.T) {
+	scene := PoissonScene(env.Paper(2), env.MarksPerItem)
+	c := &careless{policy: baselines.NewRoundRobin(scene.Instance.Terms())}
+	play := Play{Level: env.LevelOnline, Seed: 1, Entry: &Entry{Learns: true}}
+	run, err := scene.playPart(context.Background(), play, 100, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.agent.Learns() || c.updates > 0 {
+		t.Errorf("a frozen policy observed %d crawls; want none", c.updates)
 	}
 }

@@ -204,7 +204,7 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 	}
 	run := &playing{world: world, trainee: learned, Account: NewAccount(world.Terms(), epochs, s.Instance.Changes)}
 	if learned != nil {
-		run.agent = learned.Frozen()
+		run.agent = learned.Frozen().Fixed()
 	} else if run.agent, run.trainee, err = s.build(p, world.Terms()); err != nil {
 		return nil, err
 	}

@@ -29,8 +29,9 @@ import (
 type Learner interface {
 	// Agent learns as it is run.
 	Agent() env.Agent
-	// Frozen is the policy that would be deployed now. It learns no more and
-	// draws nothing.
+	// Frozen is the policy that would be deployed now. It draws nothing, and what the learner
+	// learns later does not change it. What it would learn itself does not reach it: see
+	// [env.Agent.Fixed].
 	Frozen() env.Agent
 	// Metrics are figures of its state, under lasting names.
 	Metrics() []Metric

@@ -176,5 +176,5 @@ func (s *Saved) Policy(t env.Terms) (env.Agent, error) {
 	if err != nil {
 		return env.Agent{}, err
 	}
-	return l.Frozen(), nil
+	return l.Frozen().Fixed(), nil
 }

@@ -66,17 +66,13 @@ type state struct {
 	Rates []float64 `json:"rates"`
 }
 
-// frozen is a tracker that learns no more.
-type frozen struct{ env.Policy[env.Online] }
-
 func (t *tracker) Agent() env.Agent          { return env.NewAgent[env.Online](t) }
 func (t *tracker) Metrics() []learner.Metric { return nil }
 func (t *tracker) State() any                { return state{t.rates} }
 
 // Frozen returns what was learned so far. The tracker may go on learning meanwhile.
 func (t *tracker) Frozen() env.Agent {
-	now := newTracker(t.step, t.terms, slices.Clone(t.rates))
-	return env.NewAgent[env.Online](frozen{now})
+	return env.NewAgent[env.Online](newTracker(t.step, t.terms, slices.Clone(t.rates)))
 }
 
 func (t *tracker) SetState(data []byte) error {
