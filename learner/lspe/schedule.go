@@ -107,10 +107,10 @@ func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) 
 //	W(s) ≈ λ + max(λ, Slope/10) ((s + ½)/reach − 1)  below it
 //
 // Right after a crawl nothing waits, and the index is 0: up to its threshold it rises from there
-// to λ. A line as steep as beyond would be far below 0 for a source that is due at its second
-// epoch, which Whittle's index now and then crawls twice in a row.
+// to λ. A line as steep as beyond would be far below the index of a source that is due at its
+// second epoch, which Whittle now and then crawls twice in a row.
 //
-// None is crawled for which the line that goes on below the threshold is below 0. With budget to
+// None is crawled for which the steep line is below 0. With budget to
 // spare sources so wait until they are nearly due, and their ages vary.
 func (s *schedule) choose(dst []int, o *env.Online, price float64) []int {
 	var due float64
