@@ -401,6 +401,9 @@ func playOut(
 		return &v
 	}
 	step := func(look []int, last bool) error {
+		// What is left of the requests, below one, goes on to the next epoch.
+		_, left := math.Modf(max(0, limits.Budget-float64(len(look))) + 1e-9)
+		limits.Budget = terms.Budget + left
 		crawls, err := w.Step(look)
 		if err != nil && err != io.EOF || len(crawls) < len(look) {
 			return cmp.Or(err, io.ErrUnexpectedEOF)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/stat"
+	"pgregory.net/rapid"
 
 	"ephemera/baselines"
 	"ephemera/env"
@@ -207,4 +208,36 @@ func TestLearnedIsAsFree(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEpoch: epochs divide the hour or the day, and over time they have as many requests as are wanted.
+func TestEpoch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ln := rapid.Float64Range(math.Log(.002), math.Log(400)).Draw(t, "ln requests an hour")
+		opt := Options{PerHour: math.Exp(ln)}
+		length, budget := opt.epoch()
+		if hour := time.Hour; hour%length != 0 && (length%hour != 0 || 24*hour%length != 0) && length%(24*hour) != 0 {
+			t.Errorf("%v requests an hour: an epoch is %v", opt.PerHour, length)
+		}
+		if length < 5*time.Minute || !env.Fits(1, budget) {
+			t.Errorf("%v requests an hour: %v in an epoch of %v", opt.PerHour, budget, length)
+		}
+		const epochs = 50
+		n := 2 + 2*int(budget)
+		terms := env.Terms{Costs: slices.Repeat([]float64{1}, n), Budget: budget, Length: length.Seconds()}
+		l, looks := newLearned(opt, terms), 0
+		for epoch := range epochs {
+			chosen := l.Select(nil, &env.Online{Epoch: epoch})
+			looks += len(chosen)
+			var crawls []env.Crawled
+			for _, i := range chosen {
+				crawls = append(crawls, env.Crawled{Source: i, Age: 1})
+			}
+			l.Update(crawls, &env.Online{Epoch: epoch + 1})
+		}
+		if want := opt.PerHour * length.Hours() * epochs; l.err != nil || math.Abs(float64(looks)-want) > 1 {
+			t.Errorf("%v requests an hour: %d looks in %d epochs of %v; want %.1f (%v)",
+				opt.PerHour, looks, epochs, length, want, l.err)
+		}
+	})
 }

@@ -137,11 +137,21 @@ type inUse struct{ dir string }
 func (e inUse) Error() string { return e.dir + " is in use by another crawl; end that one first" }
 func (e inUse) Unwrap() error { return store.ErrInUse }
 
-// epoch returns how long an epoch lasts, about five minutes, and how many requests
-// there are in it, a whole number.
+// epoch returns how long an epoch of the learner is, and how many requests it has in the mean. It is
+// the shortest part of an hour, or of a day, of five minutes or more that has a request, and at more than
+// twelve an hour as long as it takes for a whole number of them. Much is published at full hours: what is
+// decided a minute later in each hour finds that at once, and epochs that do not divide the hour are late
+// by another time in each. What is left of the requests of an epoch goes on to the next one.
 func (o *Options) epoch() (length time.Duration, requests float64) {
-	requests = math.Ceil(o.PerHour / 12)
-	return time.Duration(math.Ceil(3600*requests/o.PerHour)) * time.Second, requests
+	const day = 24 * time.Hour
+	whole := math.Ceil(o.PerHour / 12)
+	for _, parts := range []float64{288, 240, 144, 120, 96, 72, 48, 24, 12, 8, 6, 4, 3, 2, 1} {
+		if requests = o.PerHour * 24 / parts; requests >= whole {
+			return day / time.Duration(parts), requests
+		}
+	}
+	days := math.Ceil(1 / requests)
+	return time.Duration(days) * day, days * requests
 }
 
 // lead is by how much the learner may hand out a feed too early, and [Crawler.Tick] holds it. An

@@ -210,6 +210,7 @@ func (c *Crawler) loadLearner() error {
 		return c.beginLearner()
 	}
 	c.learner = l
+	c.learner.Carry()
 	c.seq, c.stats = kept.Seq, kept.Stats
 	return c.learner.SetBudget(budget)
 }
@@ -255,9 +256,13 @@ func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
 	epoch, budget := o.epoch()
 	set := forecast.DefaultSettings()
 	set.Horizon *= time.Hour.Hours() / epoch.Hours()
-	return learner.NewCrawler(start, learner.CrawlerOptions{
+	l, err := learner.NewCrawler(start, learner.CrawlerOptions{
 		Epoch: epoch, Budget: budget, Objective: o.objective(), Settings: &set,
 	})
+	if err == nil {
+		l.Carry()
+	}
+	return l, err
 }
 
 // replay gives the learner and the sums the entries of the journal that they do not
