@@ -106,7 +106,7 @@ func Open(o Options) (c *Crawler, err error) {
 	if o.Uptime == nil {
 		c.opt.Uptime = func() clock.Uptime { return clock.Uptime{} }
 	}
-	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Cache: 16 << 20, Log: o.Log, FS: o.disk})
+	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Memory: 16 << 20, Log: o.Log, FS: o.disk})
 	if errors.Is(err, store.ErrInUse) {
 		return nil, inUse{o.Dir}
 	}

@@ -785,7 +785,7 @@ func (l *life) set(steps []time.Duration, life, lives int) (untold time.Duration
 
 // held returns the feeds that were being asked for at a kill.
 func (l life) held() map[string]bool {
-	s := must(store.Open(l.Dir, nil))
+	s := must(store.Open(l.Dir, &store.Options{Memory: 1 << 20}))
 	defer s.Close()
 	feeds := map[string]bool{}
 	s.View(l.End.Add(l.Ahead).UnixMilli(), func(s *schedule.Schedule) {

@@ -55,7 +55,7 @@ func serveOn(t *testing.T, fs vfs.FS, learn ...LearnOptions) *service {
 }
 
 func (s *service) start(learn ...LearnOptions) {
-	s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay}))
+	s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay, Memory: 16 << 20}))
 	o := Options{Address: "me", Now: func() time.Time { return time.UnixMilli(s.clock.Load()) }}
 	crawls := map[string]LearnOptions{}
 	for _, opt := range learn {

@@ -62,7 +62,7 @@ func neighbours(t *testing.T, n int, learn ...LearnOptions) (all []*service) {
 	now.Store(start * 1000)
 	for _, l := range listeners {
 		s := &service{T: t, fs: vfs.NewMem(), clock: now, address: l.Addr().String()}
-		s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay}))
+		s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay, Memory: 16 << 20}))
 		o := Options{Address: s.address, Now: func() time.Time { return time.UnixMilli(now.Load()) }}
 		for _, opt := range learn {
 			opt.Nodes = n
@@ -211,7 +211,7 @@ func TestNodeDown(t *testing.T) {
 	a.want(status.Code(err), codes.Unavailable)
 	a.want(len(strings.Fields(a.get(anyCrawl))), 20)
 
-	b.store = must(store.Open("frontier", &store.Options{FS: b.fs, Delay: StoreDelay}))
+	b.store = must(store.Open("frontier", &store.Options{FS: b.fs, Delay: StoreDelay, Memory: 16 << 20}))
 	again := must(New(b.store, b.server.opt))
 	g := grpc.NewServer()
 	pb.RegisterURLFrontierServer(g, again)

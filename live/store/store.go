@@ -61,8 +61,11 @@ const (
 
 // Options are the settings of a store.
 type Options struct {
-	Delay  int64 // of queues without one of their own, in a new store; ms
-	Cache  int64 // bytes of records that are kept in memory; 0 stands for 256 MiB
+	Delay int64 // of queues without one of their own, in a new store; ms
+	// Memory is how many bytes of records that were read are kept in memory; 0 stands for 256 MiB. An
+	// eighth as much is taken for URLs that were put lately, as much for which ones were put at all, and
+	// a quarter for what is not in a table on disk yet, twice that while it is written.
+	Memory int64
 	Log    *slog.Logger
 	FS     vfs.FS              // nil is that of the system
 	Synced func(time.Duration) // is given how long each sync took; may be nil
@@ -118,19 +121,15 @@ type recentURL struct {
 	due, created int64
 }
 
-// mostRecent is how many of them there are at most: 32 MB.
-const mostRecent = 1 << 20
+const recentBytes = 32 // of a recentURL
 
-// filter is a Bloom filter of hashes, of which each has four bits in one word of 64, one of
-// filterWords: 32 MB. With 10⁷ URLs in it, it takes less than a hundredth of others for one of them,
-// and with 5·10⁷ a tenth.
+// filter is a Bloom filter of hashes, of which each has four bits in one word of 64. With 10⁷ URLs in
+// 32 MB, it takes less than a hundredth of others for one of them, and with 5·10⁷ a tenth.
 type filter []uint64
-
-const filterWords = 1 << 22
 
 func (f filter) word(hash uint64) (at *uint64, bits uint64) {
 	bits = 1<<(hash>>40&63) | 1<<(hash>>46&63) | 1<<(hash>>52&63) | 1<<(hash>>58&63)
-	return &f[hash%filterWords], bits
+	return &f[hash%uint64(len(f))], bits
 }
 
 func (f filter) add(hash uint64) {
@@ -162,21 +161,22 @@ func Open(dir string, o *Options) (*Store, error) {
 		dir: dir, work: make(chan struct{}, 1), closing: make(chan struct{}), pending: newCommit(),
 		seed:    [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		inBatch: map[uint64]bool{}, soon: map[string]bool{},
-		recent: make([]recentURL, mostRecent), written: make(filter, filterWords),
 	}
 	if o != nil {
 		s.opt = *o
 	}
 	s.opt.window = cmp.Or(s.opt.window, 16)
-	s.opt.Cache = cmp.Or(s.opt.Cache, 256<<20)
+	s.opt.Memory = cmp.Or(s.opt.Memory, 256<<20)
+	s.recent, s.written = make([]recentURL, s.opt.Memory/8/recentBytes), make(filter, s.opt.Memory/8/8)
 	s.opt.Log = cmp.Or(s.opt.Log, slog.New(slog.DiscardHandler))
 	s.opt.FS = cmp.Or(s.opt.FS, vfs.Default)
 	s.room.L = &s.mu
 	po := &pebble.Options{
-		FS: s.opt.FS, CacheSize: s.opt.Cache,
+		FS: s.opt.FS, CacheSize: s.opt.Memory,
 		// Most of what puts cost is that Pebble rewrites records. These have it do so less often, for
-		// 64 MB more of memory and some more files to look into.
-		MemTableSize: 64 << 20, L0CompactionThreshold: 8, L0StopWritesThreshold: 32, LBaseMaxBytes: 512 << 20,
+		// more memory and some more files to look into.
+		MemTableSize:          uint64(s.opt.Memory / 4),
+		L0CompactionThreshold: 8, L0StopWritesThreshold: 32, LBaseMaxBytes: 512 << 20,
 		FormatMajorVersion: pebble.FormatNewest, Logger: &pebbleLog{log: s.opt.Log, said: map[string]time.Time{}},
 		// It is logged here; a call that reads what is damaged gets an error.
 		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
@@ -397,7 +397,7 @@ func (s *Store) hash(key []byte) [2]uint64 {
 // mark notes that something of a URL is in the batch, of the record with that key.
 func (s *Store) mark(key []byte) { s.inBatch[s.hash(key)[0]] = true }
 
-func (s *Store) recentOf(hash [2]uint64) *recentURL { return &s.recent[hash[0]%mostRecent] }
+func (s *Store) recentOf(hash [2]uint64) *recentURL { return &s.recent[hash[0]%uint64(len(s.recent))] }
 
 func (s *Store) setURL(id schedule.ID, u *schedule.URL, data []byte) {
 	s.key = appendURL(s.key[:0], kindURL, id)

@@ -667,7 +667,7 @@ func TestFormat(t *testing.T) {
 // TestFilter: what was added is there, and of others with 10⁷ added less than a hundredth.
 func TestFilter(t *testing.T) {
 	const n = 10_000_000
-	f, r := make(filter, filterWords), rand.New(rand.NewPCG(1, 2))
+	f, r := make(filter, 1<<22), rand.New(rand.NewPCG(1, 2))
 	for range n {
 		h := r.Uint64()
 		if f.add(h); !f.has(h) {
