@@ -54,6 +54,10 @@ func (a Agent) Late(epochs float64, in Instance) Agent {
 	return b
 }
 
+// faintest is the share of an item's interest that has to be left so that its worth when it was
+// published follows from it. With a half-life of four hours that is so for 166 days.
+const faintest = 1e-300
+
 // meanWorths returns what takes in the known items of each source and what they were
 // worth in the mean when they were published, and what tells from that the interest of
 // one of any age. The mean of the instance counts as one item more of each source.
@@ -66,8 +70,12 @@ func (a Agent) meanWorths(in Instance) (report func(i int, it Item), guess func(
 	sum := slices.Repeat([]float64{inflow / max(rate, math.SmallestNonzeroFloat64)}, n)
 	items := slices.Repeat([]float64{1}, n)
 	report = func(i int, it Item) {
+		left := math.Exp(-in.Sources[i].Decay * it.Age)
+		if left < faintest {
+			return // what is left of it does not say what it was worth
+		}
 		before := sum[i] / items[i]
-		sum[i] += it.Interest * math.Exp(in.Sources[i].Decay*it.Age)
+		sum[i] += it.Interest / left
 		items[i]++
 		if a.rescale != nil && before > 0 {
 			a.rescale(i, sum[i]/items[i]/before)

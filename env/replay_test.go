@@ -523,7 +523,10 @@ func TestLateHarvests(t *testing.T) {
 	for n := range 4 {
 		v := &env.Observed{}
 		v.Epoch = n + 1
-		items := []env.Item{{Age: 3, Interest: 1}, {Age: 1, Interest: 10}} // 8 and 20 when they were published
+		// 8 and 20 when they were published; of the older ones too little is left to say what they were worth
+		items := []env.Item{
+			{Age: 1500}, {Age: 1020, Interest: 8 * math.Pow(2, -1020)}, {Age: 3, Interest: 1}, {Age: 1, Interest: 10},
+		}
 		a.Update([]env.Crawled{{Source: 1, Items: items}}, v)
 	}
 	want := []float64{1 + (5.+8)/2/2, 1 + (5.+8+8+20)/4/2, 1 + (5.+3*8+2*20)/6/2, 1 + (5.+4*8+3*20)/8/2}
