@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"ephemera/baselines"
 	"ephemera/env"
 	"ephemera/env/stream"
 	"ephemera/learner/paper"
@@ -269,4 +270,43 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// careless is a learner whose frozen policy would go on learning.
+type careless struct{ env.Policy[env.Online] }
+
+func (careless) Update([]env.Crawled, *env.Online) {}
+func (c careless) Agent() env.Agent                { return env.NewAgent[env.Online](c) }
+func (c careless) Frozen() env.Agent               { return c.Agent() }
+func (careless) Metrics() []Metric                 { return nil }
+func (careless) State() any                        { return struct{}{} }
+func (careless) SetState([]byte) error             { return nil }
+
+// TestSavedPolicy: a policy of a saved learner learns no more, whatever its Frozen returns.
+func TestSavedPolicy(t *testing.T) {
+	defer func(old []Kind) { Kinds = old }(Kinds)
+	k := Kind{
+		Name: "careless", Levels: []env.Level{env.LevelOnline},
+		Settings: func(env.Level) any { return &struct{}{} },
+		New: func(g Inputs, _ any) (Learner, error) {
+			return careless{baselines.NewRoundRobin(g.Terms)}, nil
+		},
+	}
+	Kinds = append(slices.Clone(Kinds), k)
+	l, w, saved := trained(t, k, env.LevelOnline, 10)
+	data, err := saved.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := loaded.Policy(w.Terms())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if learns := l.Agent().Learns(); !learns || policy.Learns() {
+		t.Errorf("the learner learns: %v, its saved policy: %v; want true and false", learns, policy.Learns())
+	}
 }
