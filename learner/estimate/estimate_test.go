@@ -297,6 +297,36 @@ func TestBursts(t *testing.T) {
 	}
 }
 
+// TestShareAsItGoes: what is kept from one epoch to the next is what is found anew.
+func TestShareAsItGoes(t *testing.T) {
+	e := New(env.Terms{Costs: make([]float64, 2), Length: 1200}, 0, true)
+	for n := 6; n <= 1200; n++ {
+		if n%6 == 0 {
+			for i := range 2 {
+				item := env.Item{Age: float64(1 + (n/72*(i+1))%5), Interest: 1}
+				e.Add(env.Crawled{Source: i, Age: 6, Items: []env.Item{item}}, n)
+			}
+		}
+		if n%7 > 4 {
+			continue // the next one that is looked at is not the next one
+		}
+		for k := range 4 {
+			alpha := []float64{.5, .9, .9, .5}[k]
+			if k == 2 {
+				e.Fit()
+			}
+			for _, step := range []int{-1, 1} {
+				share, ofAll := e.Share(0, n, step, 9.5, alpha)
+				if want, wantAll := e.Clone().Share(0, n, step, 9.5, alpha); share != want || ofAll != wantAll {
+					t.Fatalf("epoch %d, by %d, α = %v: %v and %v; want %v and %v",
+						n, step, alpha, share, ofAll, want, wantAll)
+				}
+			}
+		}
+		e.Fit()
+	}
+}
+
 // TestParts: where epochs are short, the minutes of the hour are found at which a source
 // publishes.
 func TestParts(t *testing.T) {

@@ -280,6 +280,7 @@ func (e *Estimates) fitProfiles() {
 	}
 	all.shape(&even, vary([]source{{Calendar: all}}, &even))
 	e.Profile, e.Vary = all.Own, vary(e.Sources, &all.Own)
+	e.around.forget()
 	for i := range e.Sources {
 		e.Sources[i].Calendar.shape(&e.Profile, e.Vary)
 	}
@@ -291,7 +292,12 @@ type around struct {
 	bins  [2*lookAround + 1][len(cycles)]int32
 	hours [2][]hourRun // of the epochs up to that one, backwards, and of those that follow it
 	back  []profile    // how many of the last 0, stride, 2·stride, … epochs up to that one lie in each bin
+	// ofAll are the shares of all sources without end, backwards and ahead, at an α; NaN where it is not known.
+	ofAll [2]struct{ alpha, share float64 }
 }
+
+// forget drops what depends on the profile of all sources.
+func (a *around) forget() { a.ofAll[0].alpha, a.ofAll[1].alpha = math.NaN(), math.NaN() }
 
 // hourRun are epochs in a row that lie in one hour of one day. Of two in a row that
 // have the same parts of their hours, each is a repetition of the other.
@@ -307,8 +313,13 @@ func (e *Estimates) lookAt(t int) *around {
 	if a.epoch == t {
 		return a
 	}
+	begin := 0
+	if t == a.epoch+1 {
+		begin = copy(a.bins[:], a.bins[1:])
+	}
 	a.epoch, a.back = t, append(a.back[:0], profile{})
-	for k := range a.bins {
+	a.forget()
+	for k := begin; k < len(a.bins); k++ {
 		for j, bin := range e.clock.at(t + k - lookAround) {
 			a.bins[k][j] = int32(bin)
 		}
@@ -346,26 +357,33 @@ func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float6
 	if e.Profile == even && e.Vary == (variances{}) {
 		return 1, 1
 	}
-	a, own, all := e.lookAt(t), &e.Sources[i].Calendar.Own, &e.Profile
+	a := e.lookAt(t)
+	common := &a.ofAll[max(0, step)]
+	if common.alpha != alpha {
+		common.alpha, common.share = alpha, a.share(&e.Profile, step, math.Inf(1), alpha)
+	}
+	return a.share(&e.Sources[i].Calendar.Own, step, n, alpha), common.share
+}
+
+// share returns what a profile has in n epochs, as [Estimates.Share] has it.
+func (a *around) share(of *profile, step int, n, alpha float64) (share float64) {
 	w, left := 1-alpha, n // (1 − α)αᵏ at the beginning of an hour, and epochs of n that are left there
 	fall := 1.            // αᵐ of an hour of m epochs
-	var sum, sumAll, base float64
+	var sum, base float64
 	for _, run := range a.hours[max(0, step)] {
-		if w <= negligibleShare*(1-alpha) {
+		if w <= negligibleShare*(1-alpha) || left <= 0 {
 			break
 		}
 		m := len(run.parts)
 		if !run.repeats {
-			sum, sumAll, base, fall = 0, 0, 0, 1
+			sum, base, fall = 0, 0, 1
 			for _, part := range run.parts {
-				sum += fall * float64(own[part])
-				sumAll += fall * float64(all[part])
+				sum += fall * float64(of[part])
 				base += fall
 				fall *= alpha
 			}
 		}
-		ofAll += w * (float64(all[run.hour]*all[run.day])*sumAll - base)
-		switch day := float64(own[run.hour] * own[run.day]); {
+		switch day := float64(of[run.hour] * of[run.day]); {
 		case left >= float64(m):
 			share += w * (day*sum - base)
 		default:
@@ -373,14 +391,14 @@ func (e *Estimates) Share(i, t, step int, n, alpha float64) (share, ofAll float6
 				if rest := left - float64(k); rest < 1 { // a part of an epoch
 					v *= (1 - math.Pow(alpha, rest)) / (1 - alpha)
 				}
-				share += v * (day*float64(own[run.parts[k]]) - 1)
+				share += v * (day*float64(of[run.parts[k]]) - 1)
 				v *= alpha
 			}
 		}
 		left -= float64(m)
 		w *= fall
 	}
-	return 1 + share/(1-math.Pow(alpha, n)), 1 + ofAll
+	return 1 + share/(1-math.Pow(alpha, n))
 }
 
 // Between returns what source i publishes, over its mean, in the n epochs that follow epoch
