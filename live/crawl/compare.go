@@ -401,9 +401,7 @@ func playOut(
 		return &v
 	}
 	step := func(look []int, last bool) error {
-		// What is left of the requests, below one, goes on to the next epoch.
-		_, left := math.Modf(max(0, limits.Budget-float64(len(look))) + 1e-9)
-		limits.Budget = terms.Budget + left
+		carry(limits, terms.Budget, len(look))
 		crawls, err := w.Step(look)
 		if err != nil && err != io.EOF || len(crawls) < len(look) {
 			return cmp.Or(err, io.ErrUnexpectedEOF)
@@ -438,6 +436,12 @@ func playOut(
 		all = append(all, i)
 	}
 	return p, step(all, true)
+}
+
+// carry sets the requests of the next epoch: what is left after some looks, below one, goes on to it.
+func carry(l *env.Limits, perEpoch float64, looks int) {
+	_, left := math.Modf(max(0, l.Budget-float64(looks)) + 1e-9)
+	l.Budget = perEpoch + left
 }
 
 // learned is the crawler's learner, as [Crawler] uses it, in a replay.

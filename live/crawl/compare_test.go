@@ -29,7 +29,15 @@ type outcome struct {
 // playFeeds has a scheduler look at feeds that show 20 items each.
 func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
 	o := &outcome{missed: rec.Rows}
+	budget := w.Terms().Budget
+	limits := &env.Limits{Budget: budget, NotBefore: make([]int, len(rec.Names))}
+	view := func() *env.Online {
+		v := w.View().Online
+		v.Limits = limits
+		return &v
+	}
 	step := func(look []int) {
+		carry(limits, budget, len(look))
 		crawls := must(w.Step(look))
 		epochs := float64(w.View().Epoch) // since the recording began
 		for _, c := range crawls {
@@ -43,10 +51,10 @@ func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
 				}
 			}
 		}
-		s.Update(crawls, &w.View().Online)
+		s.Update(crawls, view())
 	}
 	for range w.Epochs() - 1 {
-		step(s.Select(nil, &w.View().Online))
+		step(s.Select(nil, view()))
 	}
 	var all []int // at last: what a feed still shows is not missed
 	for i := range rec.Names {

@@ -138,15 +138,19 @@ func (e inUse) Error() string { return e.dir + " is in use by another crawl; end
 func (e inUse) Unwrap() error { return store.ErrInUse }
 
 // epoch returns how long an epoch of the learner is, and how many requests it has in the mean. It is
-// the shortest part of an hour, or of a day, of five minutes or more that has a request, and at more than
-// twelve an hour as long as it takes for a whole number of them. Much is published at full hours: what is
-// decided a minute later in each hour finds that at once, and epochs that do not divide the hour are late
-// by another time in each. What is left of the requests of an epoch goes on to the next one.
+// the shortest part of an hour, or of a day, of five minutes or more that has a request. Much is
+// published at full hours: what is decided a minute later in each hour finds that at once, and epochs that
+// do not divide the hour are late by another time in each. What is left of the requests of an epoch goes on
+// to the next one; where there are few, so that this changes their number much, an epoch takes a whole
+// number of them, as long as that is, up to the next part of an hour.
 func (o *Options) epoch() (length time.Duration, requests float64) {
-	const day = 24 * time.Hour
-	whole := math.Ceil(o.PerHour / 12)
+	const day, few = 24 * time.Hour, 4
+	least := o.PerHour / 12 // requests of an epoch
+	if least < few {
+		least = math.Ceil(least)
+	}
 	for _, parts := range []float64{288, 240, 144, 120, 96, 72, 48, 24, 12, 8, 6, 4, 3, 2, 1} {
-		if requests = o.PerHour * 24 / parts; requests >= whole {
+		if requests = o.PerHour * 24 / parts; requests >= least*(1-1e-9) {
 			return day / time.Duration(parts), requests
 		}
 	}
