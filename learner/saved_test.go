@@ -294,15 +294,7 @@ func TestSavedPolicy(t *testing.T) {
 	}
 	Kinds = append(slices.Clone(Kinds), k)
 	l, w, saved := trained(t, k, env.LevelOnline, 10)
-	data, err := saved.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, err := loaded.Policy(w.Terms())
+	policy, err := saved.decoded(t).Policy(w.Terms())
 	if err != nil {
 		t.Fatal(err)
 	}
