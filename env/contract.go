@@ -240,6 +240,9 @@ type World interface {
 	// the budget unless the world lets them pass; it returns io.EOF
 	// when the world has no further epoch.
 	Step(crawl []int) ([]Crawled, error)
+	// Owed returns what the items that wait have cost so far: below 0 under the objective
+	// delay, by which an item costs what it waits and a crawl brings that together, else 0.
+	Owed() float64
 }
 
 // Agent is a policy whose level of knowledge has been settled: it is handed

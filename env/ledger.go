@@ -52,6 +52,19 @@ func (l *ledger) View() *Observed { return &l.view }
 // Terms implements World.
 func (l *ledger) Terms() Terms { return l.terms }
 
+// Owed implements World where waiting costs nothing.
+func (l *ledger) Owed() float64 { return 0 }
+
+// owed returns the sum of what waits at the sources at which waiting costs.
+func (l *ledger) owed(waits func(i int) float64) (sum float64) {
+	for i, s := range l.phases[0].Instance.Sources {
+		if s.Law == LawDelay {
+			sum += waits(i)
+		}
+	}
+	return sum
+}
+
 // check refuses a step that names a source wrongly or costs too much, and gets
 // ready for one that does not.
 func (l *ledger) check(crawl []int) error {
@@ -145,6 +158,9 @@ func NewMean(in Instance, overrun bool) (*Mean, error) {
 	w.view.State = w.view.Mean // the mean is the state
 	return w, nil
 }
+
+// Owed implements World.
+func (w *Mean) Owed() float64 { return w.owed(func(i int) float64 { return w.view.Mean[i] }) }
 
 // Step implements World. The crawls bring back interest but no items.
 func (w *Mean) Step(crawl []int) ([]Crawled, error) {

@@ -159,6 +159,9 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 	return w.crawled, nil
 }
 
+// Owed implements World.
+func (w *Poisson) Owed() float64 { return w.owed(func(i int) float64 { return w.gather(i, false) }) }
+
 // succeed returns the crawls that do not fail, in the order in which they are made: a host
 // answers so many at an epoch, and of those each fails with the chance of its source.
 func (w *Poisson) succeed(crawl []int) []int {

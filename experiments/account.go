@@ -14,7 +14,9 @@ import (
 // Account adds up what a run earns, epoch by epoch. All figures of runs are of one: of
 // those in the loop here, and of those that somebody else plays.
 type Account struct {
+	world env.World
 	terms env.Terms
+	owed  float64 // what waiting items had cost when the sums were settled last
 
 	// What the run brought so far.
 	sums  result.Outcome // not yet means
@@ -27,11 +29,11 @@ type Account struct {
 	today float64        // interest of the day that is not over, per epoch of a whole one
 }
 
-// NewAccount opens the account of a run of so many epochs in a world of those terms,
-// which changes while it lasts.
-func NewAccount(terms env.Terms, epochs int, changes []env.Change) *Account {
-	a := &Account{terms: terms, ends: curveEnds(epochs, changes)}
-	if day := 86400 / terms.Length; terms.Length > 0 && day == math.Trunc(day) {
+// NewAccount opens the account of a run of so many epochs in a world, which changes
+// while it lasts.
+func NewAccount(world env.World, epochs int, changes []env.Change) *Account {
+	a := &Account{world: world, terms: world.Terms(), owed: world.Owed(), ends: curveEnds(epochs, changes)}
+	if day := 86400 / a.terms.Length; a.terms.Length > 0 && day == math.Trunc(day) {
 		a.day = day
 	}
 	return a
@@ -70,6 +72,7 @@ func (a *Account) Add(crawls []env.Crawled, own func() []learner.Metric) (reward
 	if k := len(a.curve); k == len(a.ends) || a.ends[k] != sum.Epochs {
 		return reward, nil
 	}
+	a.settle()
 	span := float64(sum.Epochs - a.last.Epochs)
 	now := CurvePoint{
 		Epoch:  sum.Epochs,
@@ -88,8 +91,17 @@ func (a *Account) Add(crawls []env.Crawled, own func() []learner.Metric) (reward
 	return reward, nil
 }
 
+// settle charges what the items that wait have cost since it was charged last. Crawls bring
+// what items cost when they are found: those that nobody finds would cost nothing.
+func (a *Account) settle() {
+	owed := a.world.Owed()
+	a.sums.Reward += owed - a.owed
+	a.owed = owed
+}
+
 // outcome returns the means.
 func (a *Account) outcome() (result.Outcome, error) {
+	a.settle()
 	out := a.sums
 	if out.Epochs == 0 {
 		return out, errors.New("the world has no epoch to run")

@@ -62,6 +62,52 @@ func TestRunCounts(t *testing.T) {
 	}
 }
 
+// TestWaitingIsCharged: under delay a run costs what its items wait, found or not. Who finds
+// nothing is not cheaper than who finds all in the end.
+func TestWaitingIsCharged(t *testing.T) {
+	const epochs = 50
+	in := env.Paper(4).WithObjective(env.Delay, time.Hour)
+	var rate float64
+	for _, s := range in.Sources {
+		rate += s.Rate * s.Interest
+	}
+	for _, tt := range []struct {
+		name  string
+		world func() (env.World, error)
+		close float64 // figures of the mean dynamics are exact, others have chance in them
+	}{
+		{"mean", func() (env.World, error) { return env.NewMean(in, false) }, 1e-9},
+		{"poisson", func() (env.World, error) { return env.NewPoisson(in, 1, env.PoissonOptions{}) }, .05},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, c := range []struct {
+				found int // the epoch in which all are found
+				want  float64
+			}{
+				// What is published in an epoch has waited for s²/2 epochs after s. At the
+				// beginning that is ½.
+				{epochs, ((epochs+1)*(epochs+1) - 1) / 2.},
+				{epochs - 1, epochs * epochs / 2.},
+				{epochs/2 - 1, epochs*epochs/8. + (epochs/2+1)*(epochs/2+1)/2. - .5},
+			} {
+				p := &scripted{plan: make([][]int, epochs+1)}
+				p.plan[c.found] = []int{0, 1, 2, 3}
+				w, err := tt.world()
+				if err != nil {
+					t.Fatal(err)
+				}
+				o, err := Loop(w, env.NewAgent[env.Online](p), epochs, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := -rate * c.want / epochs; !(math.Abs(o.Reward/want-1) < tt.close) {
+					t.Errorf("all found in epoch %d of %d: reward %v; want %v", c.found, epochs, o.Reward, want)
+				}
+			}
+		})
+	}
+}
+
 // ending is a world that ends.
 type ending struct {
 	*env.Mean

@@ -202,7 +202,7 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 	if err != nil {
 		return nil, err
 	}
-	run := &playing{world: world, trainee: learned, Account: NewAccount(world.Terms(), epochs, s.Instance.Changes)}
+	run := &playing{world: world, trainee: learned, Account: NewAccount(world, epochs, s.Instance.Changes)}
 	if learned != nil {
 		run.agent = learned.Frozen().Fixed()
 	} else if run.agent, run.trainee, err = s.build(p, world.Terms()); err != nil {
@@ -257,7 +257,7 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // agent observes them. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
 func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (result.Outcome, error) {
-	p := &playing{world: w, agent: a, Account: &Account{terms: w.Terms()}}
+	p := &playing{world: w, agent: a, Account: &Account{world: w, terms: w.Terms(), owed: w.Owed()}}
 	if err := p.playEpochs(context.Background(), epochs, watch); err != nil {
 		return result.Outcome{}, err
 	}

@@ -70,9 +70,9 @@ func (w *Worlds) scene() *experiments.Scene {
 	return &scene
 }
 
-// open opens the account of the part in a scene.
-func (w *Worlds) open(s *experiments.Scene, t env.Terms) {
-	*w.played.part() = experiments.NewAccount(t, w.limit(), s.Instance.Changes)
+// open opens the account of the part in a world of a scene.
+func (w *Worlds) open(s *experiments.Scene, world env.World) {
+	*w.played.part() = experiments.NewAccount(world, w.limit(), s.Instance.Changes)
 }
 
 // seedTerms returns what is known of the world under the seed of the last reset.

@@ -67,3 +67,30 @@ func TestRecord(t *testing.T) {
 		})
 	}
 }
+
+// The rewards of an episode add up to what its record says, with what nobody found under delay.
+func TestRewardsUnderDelay(t *testing.T) {
+	const steps = 300
+	s := settings(1, "paper", 1, experiments.World{Kind: "poisson"}, env.LevelModel)
+	s.Instance.Objective = "delay"
+	s.Account, s.Limit, s.Steps = true, steps, steps
+	w, _ := opened(t, s)
+	f := bound(w)
+	begin(t, w, 1)
+	var sum, last float64
+	for f.over[0] == 0 {
+		if err := act(w, scores64, 1, 0, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		last = f.reward[0]
+		sum += last
+	}
+	got, err := w.record("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := got.Learning.Reward * steps
+	if !(math.Abs(sum/want-1) < 1e-9) || last > .9*want {
+		t.Errorf("rewards add up to %v, the last is %v; want %v, most of it in the end", sum, last, want)
+	}
+}

@@ -99,6 +99,7 @@ type stepped struct {
 	w     *Worlds
 	world []env.World
 	found []float64 // K × n, as observed: of each source's last crawl, 0 before the first
+	owed  []float64 // K, what waiting items had cost when the episode began
 }
 
 func (d *stepped) age(k, i int) int { return d.world[k].View().Age(i) }
@@ -114,10 +115,14 @@ func (d *stepped) beginEpisode(k int) (err error) {
 	}
 	d.world[k], err = open(d.w.seed[k], d.w.at[k].level, set.Window > 0)
 	if err == nil && d.w.played != nil {
-		d.w.open(scene, d.world[k].Terms())
+		d.w.open(scene, d.world[k])
 	}
-	if err != nil || set.Window == 0 {
+	if err != nil {
 		return err
+	}
+	d.owed[k] = d.world[k].Owed()
+	if set.Window == 0 {
+		return nil
 	}
 	// The window begins after an epoch in which all sources were crawled.
 	for range stream.Mix(d.w.seed[k]) % uint64(d.w.at[k].Epochs-set.Window) {
@@ -147,6 +152,9 @@ func (d *stepped) step(lo, hi int, still bool) error {
 				to.reward[k] += c.Interest
 				to.interest[k*n+c.Source], to.crawled[k*n+c.Source] = c.Interest, 1
 				found[c.Source] = at.harvest(c.Source, c.Interest)
+			}
+			if w.over[k] != 0 { // what nobody found costs, too
+				to.reward[k] += d.world[k].Owed() - d.owed[k]
 			}
 			to.reward[k] *= at.pay
 			w.got[k] = got

@@ -164,7 +164,7 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 		w.does = newFlat(w)
 	}
 	if w.does == nil {
-		w.does = &stepped{w: w, world: make([]env.World, k), found: make([]float64, k*w.n)}
+		w.does = &stepped{w: w, world: make([]env.World, k), found: make([]float64, k*w.n), owed: make([]float64, k)}
 	}
 	return w, nil
 }
