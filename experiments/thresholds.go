@@ -34,9 +34,10 @@ type JointThreshold interface {
 }
 
 // Thresholds shows, source by source, the learned threshold at the learned
-// price next to the exact one, or returns nil if the trainee has none. Ages are
-// whole epochs, so a learned inverse index is the state at the first age that
-// reaches the exact one.
+// price next to the exact one, or returns nil if the trainee has none. Where ages are
+// learned, both are whole epochs, and the inverse index is the mean state at that age: for
+// the exponential law the state, between those of two ages, at which the index reaches the
+// price. A source is never crawled at an age at which a crawl does not pay its price.
 func Thresholds(t learner.Learner, in env.Instance, level env.Level) *result.Table {
 	p, ok := t.(Thresholded)
 	if !ok {
@@ -56,36 +57,58 @@ func Thresholds(t learner.Learner, in env.Instance, level env.Level) *result.Tab
 			tab.Add(append(cells, result.Figure(s.Gain()), result.Figure(s.Ceiling()))...)
 			continue
 		}
+		learned, _ := learnedThreshold(t, in.Sources, i, level)
 		exact := index.Inverse(s, p.Price())
-		if aged {
-			learned := math.Ceil(p.Threshold(i))
-			if s.MeanState(int(learned)) <= p.Price()*s.Cost {
-				learned = math.Inf(1) // a crawl there would not pay its price
-			}
-			cells = append(cells, age(learned), age(firstAge(s, exact)))
+		if exact >= s.Ceiling() {
+			exact = math.Inf(1)
 		}
-		state, _ := learnedThreshold(t, in.Sources, i, level)
-		cells = append(cells,
-			result.Figure(state), result.Figure(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
+		if aged {
+			at := ages(s, p.Price(), p.Threshold(i))
+			cells = append(cells, age(at[0]), age(at[1]))
+			if at[0] == index.Never {
+				learned = math.Inf(1)
+			}
+			switch {
+			case at[1] == index.Never:
+				exact = math.Inf(1)
+			case !s.Exponential() || s.Fails > 0:
+				exact = s.MeanState(at[1])
+			}
+		}
+		cells = append(cells, state(learned), state(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
 		tab.Add(cells...)
 	}
 	return tab
 }
 
-// firstAge returns the least age at which the mean state reaches x, +Inf if
-// none does.
-func firstAge(s env.Source, x float64) float64 {
-	if x >= s.Ceiling() {
-		return math.Inf(1)
+// ages returns the age from which a source is crawled by a learned threshold, and the one
+// from which the exact index reaches a price; [index.Never] where a crawl does not pay it.
+func ages(s env.Source, price, threshold float64) [2]int {
+	c := index.NewCurve(s.MeanDynamics())
+	charge := price * c.Cost
+	learned := index.Never
+	if threshold < 1<<52 {
+		learned = int(math.Ceil(threshold))
+		if !(c.Yield(learned, charge) > c.Yield(index.Never, 0)) {
+			learned = index.Never
+		}
 	}
-	return float64(index.FirstAge(0, index.Never, func(age int) bool { return s.MeanState(age) >= x*(1-1e-12) }))
+	return [2]int{learned, c.Age(charge, 1, index.Never)}
 }
 
-func age(epochs float64) string {
-	if math.IsInf(epochs, 1) {
+func age(epochs int) string {
+	if epochs == index.Never {
 		return "never"
 	}
-	return strconv.FormatFloat(epochs, 'f', 0, 64)
+	return strconv.Itoa(epochs)
+}
+
+// state writes a state, interest.
+func state(x float64) string {
+	if math.IsInf(x, 1) {
+		return "never"
+	}
+	return result.Figure(x)
 }
 
 // PriceNote says the learned price next to the optimal one of the relaxed

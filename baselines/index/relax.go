@@ -118,7 +118,9 @@ func Relax(in env.Instance) Relaxed {
 	if atLo > atHi {
 		w = math.Min(1, (in.Budget-atHi)/(atLo-atHi))
 	}
-	r.Price = hi
+	if lo > 0 { // else no price above 0 uses the budget up
+		r.Price = hi
+	}
 	r.Bound = r.Price * in.Budget
 	for i := range curves {
 		c := &curves[i]

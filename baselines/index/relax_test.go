@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
@@ -153,6 +154,11 @@ func TestRelaxExtremes(t *testing.T) {
 	// earned at any budget.
 	in := env.Instance{Budget: 1, Sources: []env.Source{env.NewSource("", 3, 1e-12, 1), env.NewSource("", 4, 1e-12, 1)}}
 	envtest.Near(t, "bound without decay", Relax(in).Bound, 7, 1e-9)
+	// Until the deadline a crawl may wait, and with so few sources all are found in time.
+	day := env.Objective{Law: env.LawDeadline, Time: 24 * time.Hour}
+	if r := Relax(env.Paper(1).WithObjective(day, time.Hour)); r.Price != 0 {
+		t.Errorf("budget is left over, and has the price %v", r.Price)
+	}
 }
 
 func BenchmarkRelax(b *testing.B) {
