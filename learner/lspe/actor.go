@@ -39,7 +39,7 @@ func score(m float64) float64 {
 //
 //	A_X(s) = h(z) − w_X(z),  A_C(s) = C − w_C(z),  ∂β/∂ln θ = −κ/S̄ (ΣwA_X − λΣwA_C)
 func (l *Learner) advantage(i int) (ax, ac float64) {
-	s, cost := &l.src[i], l.costs[i]
+	s, cost := &l.src[i], l.cost(i)
 	kappa := l.slope(i)
 	eta, work := s.Mean/float64(s.Span), cost/float64(s.Span)
 	wide := math.Exp(1 / kappa)
@@ -68,7 +68,7 @@ func (l *Learner) advantage(i int) (ax, ac float64) {
 //	W = ΣwA_X/max(ΣwA_C, ΣwC/κ)
 func (l *Learner) Index(i int) float64 {
 	ax, ac := l.advantage(i)
-	return ax / max(ac, allScores*l.costs[i]/l.slope(i))
+	return ax / max(ac, allScores*l.cost(i)/l.slope(i))
 }
 
 // act takes a step of the policy gradient, in units of its part that the price has:
@@ -106,16 +106,16 @@ func (l *Learner) act(i int, share float64) {
 		return
 	}
 	s := &l.src[i]
-	w := l.Index(i)
-	if l.price == 0 && w < 0 {
+	w, price := l.Index(i), l.priced(i, l.price)
+	if price == 0 && w < 0 {
 		sigma := math.Sqrt(s.Dispersion * s.Mean)
-		w = min(0, w+evidence*sigma*math.Sqrt(l.set.B.At(int(s.Cycles)))*min(l.slope(i), 2*s.Theta)/l.costs[i])
+		w = min(0, w+evidence*sigma*math.Sqrt(l.set.B.At(int(s.Cycles)))*min(l.slope(i), 2*s.Theta)/l.cost(i))
 	}
-	if l.price > 0 && w < l.price && s.Theta > farRounds*l.round {
+	if price > 0 && w < price && s.Theta > farRounds*l.round {
 		err := l.mean(i) * math.Sqrt(l.variation(s)*l.set.B.At(int(s.Cycles)))
-		w = min(l.price, w+farEvidence*err)
+		w = min(price, w+farEvidence*err)
 	}
-	excess := clip((w - l.price) / max(l.price, priceFloor*l.mean(i)))
+	excess := clip((w - price) / max(price, priceFloor*l.mean(i)))
 	step := share * l.set.A.At(int(s.Cycles)) * max(1, math.Sqrt(s.Theta/l.round))
 	l.move(i, s.Theta*math.Exp(-step*excess))
 }
@@ -124,7 +124,43 @@ func (l *Learner) act(i int, share float64) {
 func (l *Learner) mean(i int) float64 {
 	s := &l.src[i]
 	level, pooled := l.level(s)
-	return level * pooled / l.costs[i]
+	return level * pooled / l.cost(i)
+}
+
+// cost returns C of source i, budget units per crawl that succeeds: one that fails costs as much.
+func (l *Learner) cost(i int) float64 { return l.costs[i] * (1 + float64(l.src[i].Tries)) }
+
+// spends returns what source i spends per epoch at a threshold, C/(θ + m), m being the crawls
+// that fail in a cycle, each of which makes it an epoch longer.
+func (l *Learner) spends(i int, theta float64) float64 {
+	return l.cost(i) / (theta + float64(l.src[i].Tries))
+}
+
+// attempt takes in whether a crawl of source i succeeded.
+func (l *Learner) attempt(i int, succeeded bool) {
+	s := &l.src[i]
+	if !succeeded {
+		s.Failed++
+		return
+	}
+	planned := s.Cycles > 0 && !l.cold
+	if planned {
+		l.planned(i, s.Theta, -1)
+	}
+	s.Tries += (float32(s.Failed) - s.Tries) / float32(min(float64(s.Cycles+2), triesMemory))
+	s.Failed = 0
+	if planned {
+		l.planned(i, s.Theta, 1)
+	}
+}
+
+// planned takes what source i spends at a threshold into the plan, or out of it by −1.
+func (l *Learner) planned(i int, theta, by float64) {
+	spends := l.spends(i, theta)
+	l.plan += by * spends
+	if at := l.at(i); at != nil {
+		at.Plan += by * spends / l.costs[i]
+	}
 }
 
 // move sets θ within its bounds.
@@ -135,10 +171,10 @@ func (l *Learner) move(i int, theta float64) {
 	}
 	theta = min(max(1, theta), l.most())
 	if s.Theta > 0 {
-		l.plan -= l.costs[i] / s.Theta
+		l.planned(i, s.Theta, -1)
 	}
 	s.Theta = theta
-	l.plan += l.costs[i] / theta
+	l.planned(i, theta, 1)
 	s.measure()
 }
 
@@ -160,7 +196,8 @@ func clip(v float64) float64 { return max(-1, min(1, v)) }
 func (l *Learner) slope(i int) float64 {
 	s, signalToNoise := &l.src[i], 1.
 	if mean := s.Mean; s.Cycles > int32(judged) && s.Dispersion*mean > 0 {
-		signalToNoise = min(1, signalScale*max(l.price*l.costs[i], priceFloor*mean)/math.Sqrt(s.Dispersion*mean))
+		charge := l.priced(i, l.price) * l.cost(i)
+		signalToNoise = min(1, signalScale*max(charge, priceFloor*mean)/math.Sqrt(s.Dispersion*mean))
 	}
 	return min(l.set.slope(float64(s.Cycles)*signalToNoise), mostSlope*s.Theta)
 }
@@ -185,5 +222,5 @@ func (l *Learner) reach(i int, noise float64) float64 {
 //
 //	W(s) ≈ λ + max(λ, X̄/C)((s + ½)/reach − 1)
 func (l *Learner) standing(i int, noise float64) Waiting {
-	return Waiting{l.reach(i, noise), max(l.price, l.mean(i)), l.src[i].Last, int32(i)}
+	return Waiting{l.reach(i, noise), max(l.priced(i, l.price), l.mean(i)), l.src[i].Last, int32(i)}
 }

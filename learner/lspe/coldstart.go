@@ -76,7 +76,7 @@ func (l *Learner) clearing() float64 {
 			if s := &l.src[i]; s.Cycles > 0 {
 				prior := levelPrior * l.pooled.mean
 				level := (s.Mean + prior) / (l.pooled.at(float64(s.Span)) + prior)
-				cost += l.costs[i] / l.pooled.threshold(price*l.costs[i], level)
+				cost += l.spends(i, l.pooled.threshold(price*l.cost(i), level))
 			}
 		}
 		return cost*float64(step) > l.budget
@@ -113,14 +113,14 @@ func (l *Learner) restart(i int, age, harvest float64) {
 	}
 	s.Unit = float32(l.round) // of no power of z yet
 	level, _ := l.level(s)
-	l.move(i, l.pooled.threshold(l.price*l.costs[i], level))
+	l.move(i, l.pooled.threshold(l.priced(i, l.price)*l.cost(i), level))
 	s.LastTheta = float32(s.Theta)
 	age, harvest = l.shorten(s, age, harvest)
 	psi = l.pooled.features(age)
 	l.learn(i, age, harvest, &psi, 1)
 	if l.set.Critic == "random" {
 		for j := range l.set.Features {
-			s.Wait[j], s.Toll[j] = l.rand.NormFloat64()*harvest, l.rand.NormFloat64()*l.costs[i]
+			s.Wait[j], s.Toll[j] = l.rand.NormFloat64()*harvest, l.rand.NormFloat64()*l.cost(i)
 		}
 	}
 }

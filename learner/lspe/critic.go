@@ -154,7 +154,7 @@ const sweeps = 16 // steps of r that follow a cycle
 // fewer, a source whose threshold doubles at each crawl has weights that describe none
 // of its thresholds, and may be given up though it is worth eight times the price.
 func (l *Learner) evaluate(i int) {
-	s, cost, d, gamma := &l.src[i], l.costs[i], l.set.Features, l.set.Gamma
+	s, cost, d, gamma := &l.src[i], l.cost(i), l.set.Features, l.set.Gamma
 	unit := float64(s.Unit)
 	z := [2*degree + 1]float64{1}
 	copy(z[1:], s.Powers[:])

@@ -33,6 +33,8 @@ type Learner struct {
 	between        between
 
 	fallbacks int // solutions by Tikhonov because an inverse was not trusted
+
+	tried []int // the choice of an epoch whose outcome is not known yet
 }
 
 var _ env.Learner[env.Online] = (*Learner)(nil)
@@ -97,7 +99,10 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 		l.gather(o, l.wake)
 	}
 	l.firstCrawls(o)
-	return l.choose(dst, o, l.price)
+	from := len(dst)
+	dst = l.choose(dst, o, l.price)
+	l.tried = append(l.tried[:0], dst[from:]...)
+	return dst
 }
 
 // follow takes up a view that does not follow the one before: another world, or
@@ -131,6 +136,10 @@ func (l *Learner) HarvestsOnly() {}
 // crawled, and the price.
 func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 	now := next.Epoch - 1
+	for _, i := range l.tried {
+		l.attempt(i, next.Last[i] == now)
+	}
+	l.tried = l.tried[:0]
 	for _, c := range crawls {
 		s := &l.src[c.Source]
 		before := s.Last
@@ -172,7 +181,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 // sleep until it is due again.
 func (l *Learner) close(i int, age, harvest float64, now int) {
 	s := &l.src[i]
-	l.harvest += (harvest/l.costs[i] - l.harvest) / harvestMemory
+	l.harvest += (harvest/l.cost(i) - l.harvest) / harvestMemory
 	whole := age
 	age, harvest = l.shorten(s, age, harvest)
 	psi := l.pooled.features(age)
@@ -252,6 +261,10 @@ func (l *Learner) updatePrice() {
 	}
 	d := l.set.D.At(1 + int(float64(l.epochs)/l.round))
 	l.price = max(0, l.price+d*max(l.price, priceFloor*l.harvest)*clip(l.plan/l.capacity-1))
+	for i := range l.slots {
+		s := &l.slots[i]
+		s.Price = max(0, s.Price+d*max(s.Price, priceFloor*l.harvest)*clip(s.Plan/s.room-1))
+	}
 }
 
 // Price returns the learned price λ of a budget unit, in interest.

@@ -27,7 +27,7 @@ func (l *Learner) Add(i int, cost float64) {
 func (l *Learner) Remove(i int) {
 	s := &l.src[i]
 	if s.Theta > 0 {
-		l.plan -= l.costs[i] / s.Theta
+		l.planned(i, s.Theta, -1)
 	}
 	if _, asleep := l.ring.Wake(i); asleep {
 		l.ring.Remove(i)

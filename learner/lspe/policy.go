@@ -2,6 +2,7 @@ package lspe
 
 import (
 	"math"
+	"slices"
 
 	"ephemera/env"
 )
@@ -24,6 +25,7 @@ func (l *Learner) Frozen() *Policy {
 		p.price = 1 // nothing is known: those that wait longest are crawled
 	}
 	p.schedule = newSchedule(env.Terms{Costs: l.costs, Budget: l.budget})
+	p.hosts, p.slots = l.hosts, slices.Clone(l.slots)
 	for i := range l.src {
 		p.src[i] = Waiting{Reach: l.Threshold(i), Slope: 1, ID: int32(i)}
 		if l.src[i].Cycles > 0 && !l.cold {

@@ -22,11 +22,21 @@ type schedule struct {
 	// leave a part of M that nothing fits into.
 	capacity float64
 
+	hosts []int32 // of each source, 0 for one of its own; nil where there are none
+	slots []slot  // of each host, from 1 on
+
 	ring    *ring.Ring
 	waiting []Waiting
 
 	ids []int32 // scratch
 	key []float64
+}
+
+// slot is what the room for crawls at a host is worth.
+type slot struct {
+	Price float64 `json:"price"` // μ of a crawl, interest
+	Plan  float64 `json:"plan"`  // crawls that the thresholds plan there, per epoch
+	room  float64 // crawls for which an epoch has room
 }
 
 // Waiting is a source that has woken.
@@ -40,6 +50,10 @@ type Waiting struct {
 func newSchedule(t env.Terms) schedule {
 	s := schedule{costs: slices.Clone(t.Costs), budget: t.Budget, total: t.Budget * t.Round(), round: max(1, t.Round())}
 	s.sel = baselines.NewSelector(s.costs, s.budget)
+	if t.PerHost > 0 && len(t.Hosts) > 0 {
+		s.hosts = slices.Clone(t.Hosts)
+		s.slots = slices.Repeat([]slot{{room: float64(t.PerHost)}}, int(slices.Max(t.Hosts))+1)
+	}
 	s.capacity = s.budget
 	s.clear(0)
 	return s
@@ -54,6 +68,22 @@ func (s *schedule) clear(epoch int) {
 
 // affordable reports whether a crawl of source i fits into the budget at all.
 func (s *schedule) affordable(i int) bool { return env.Fits(s.costs[i], s.budget) }
+
+// at returns the slot of source i, nil where its host has room for all.
+func (s *schedule) at(i int) *slot {
+	if i >= len(s.hosts) || s.hosts[i] == 0 {
+		return nil
+	}
+	return &s.slots[s.hosts[i]]
+}
+
+// priced returns what a crawl of source i has to bring per budget unit, λ + μ/C.
+func (s *schedule) priced(i int, price float64) float64 {
+	if at := s.at(i); at != nil {
+		price += at.Price / s.costs[i]
+	}
+	return price
+}
 
 // sleep puts a source to sleep until the first age s with s + ½ ≥ reach. Where those
 // that wake then have woken already, it waits with them, and so does a source that is
@@ -115,6 +145,7 @@ func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) 
 func (s *schedule) choose(dst []int, o *env.Online, price float64) []int {
 	var due float64
 	for _, w := range s.waiting {
+		price := s.priced(int(w.ID), price)
 		late := (float64(o.Epoch-int(w.Last))+half)/w.Reach - 1
 		if late >= 0 && o.Allowed(int(w.ID)) {
 			due += s.costs[w.ID]
@@ -134,7 +165,7 @@ func (s *schedule) choose(dst []int, o *env.Online, price float64) []int {
 	for _, i := range dst[from:] {
 		spent += s.costs[i]
 	}
-	if !env.Fits(due, spent) {
+	if s.hosts == nil && !env.Fits(due, spent) {
 		s.capacity += (spent - s.capacity) / capacityMemory
 	}
 	return dst

@@ -42,6 +42,9 @@ type Source struct {
 	Cycles             int32   // k; 0 before the first crawl
 	Last               int32   // epoch of the last crawl
 	Queued             bool    // it stands in the queue for its first crawl
+
+	Failed int32   // crawls in a row that brought nothing back, by failure
+	Tries  float32 // crawls that it takes until one succeeds, in the mean, less 1
 }
 
 // begin begins the averages, and B at B(−1) = 10⁻⁶I for polynomials of that degree.
@@ -161,5 +164,7 @@ func (s *Source) rescale(by float64) {
 
 // forget clears what was learned of the source but for its last crawl.
 func (s *Source) forget() {
-	*s = Source{Noise: s.Noise, Theta: s.Theta, Last: s.Last, Queued: s.Queued}
+	*s = Source{
+		Noise: s.Noise, Theta: s.Theta, Last: s.Last, Queued: s.Queued, Failed: s.Failed, Tries: s.Tries,
+	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Version is that of [State]. It rises where a State has another form, and where a learner
 // with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
-const Version = 37
+const Version = 38
 
 // State is the whole state of a [Learner] as data, between an Update and the
 // next Select. It goes with the settings and the terms with which the learner was
@@ -44,7 +44,8 @@ type State struct {
 	Sources  []Source          `json:"sources"`
 	Rand     []byte            `json:"rand"` // of the stream of exploration
 
-	Fallbacks int `json:"fallbacks"` // inverses that were not trusted
+	Slots     []slot `json:"slots"`     // of each host, from 1 on
+	Fallbacks int    `json:"fallbacks"` // inverses that were not trusted
 }
 
 // State returns a copy of the learner's whole state. A learner that takes it up
@@ -58,6 +59,7 @@ func (l *Learner) State() State {
 		Pooled: p.critic.State(), Mean: p.mean, Count: p.count, Shifts: p.shifts, Ages: p.ages, Worth: p.worth,
 		Unseen: append([]int32{}, l.unseen...), Waiting: append([]Waiting{}, l.waiting...),
 		Next: l.ring.Next(), Rand: l.rand.State(), Sources: slices.Clone(l.src), Fallbacks: l.fallbacks,
+		Slots: slices.Clone(l.slots),
 	}
 	for i := range l.src {
 		wake := -1
@@ -75,6 +77,9 @@ func (l *Learner) SetState(s State) error {
 	if len(s.Sources) != len(l.src) || len(s.Wakes) != len(l.src) {
 		return fmt.Errorf("sources and wakes have %d and %d entries; allowed are %d",
 			len(s.Sources), len(s.Wakes), len(l.src))
+	}
+	if len(s.Slots) != len(l.slots) {
+		return fmt.Errorf("slots have %d entries; allowed are %d", len(s.Slots), len(l.slots))
 	}
 	for i := range s.Sources {
 		if err := checkSource(&s.Sources[i], s.Cold, s.Wakes[i] >= 0); err != nil {
@@ -122,6 +127,9 @@ func (l *Learner) SetState(s State) error {
 	l.plan, l.capacity, l.share, l.changed = s.Plan, s.Capacity, s.Share, s.Changed
 	l.fallbacks, l.spread, l.square, l.between = s.Fallbacks, s.Spread, s.Square, s.Between
 	copy(l.src, s.Sources)
+	for i, v := range s.Slots {
+		l.slots[i].Price, l.slots[i].Plan = v.Price, v.Plan
+	}
 	l.unseen = append(l.unseen[:0], s.Unseen...)
 	l.clear(s.Next)
 	l.waiting = append(l.waiting, s.Waiting...)
@@ -141,6 +149,8 @@ func checkSource(v *Source, cold, sleeps bool) error {
 		return errors.New("it sleeps, and has no cycle to tell until when")
 	case v.Cycles < 0 || v.Last < -1:
 		return fmt.Errorf("cycles and last are %d and %d; allowed are 0 or more, and −1 or more", v.Cycles, v.Last)
+	case v.Failed < 0 || !(v.Tries >= 0):
+		return fmt.Errorf("failed and tries are %d and %v; allowed are 0 or more", v.Failed, v.Tries)
 	case v.Cycles > 0 && !cold && !(v.Theta >= 1 && v.Theta <= math.MaxInt32 &&
 		float64(v.Unit) >= .5*v.Theta && float64(v.Unit) <= 2*v.Theta && v.LastTheta >= 0):
 		return fmt.Errorf("threshold, unit and last threshold are %v, %v and %v; "+

@@ -52,6 +52,7 @@ var tunings = []struct {
 	{"sleepRounds", &sleepRounds},
 	{"capacityMemory", &capacityMemory},
 	{"harvestMemory", &harvestMemory},
+	{"triesMemory", &triesMemory},
 	{"coldShare", &coldShare},
 }
 
