@@ -3,6 +3,7 @@ package sweep
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -125,11 +126,13 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 	for i, g := range d.Cells {
 		own[i] = g.settings()
 	}
+	byFlag := false // the reference is given
 	for _, arg := range set {
 		key, err := d.set(arg)
 		if err != nil {
 			return nil, err
 		}
+		byFlag = byFlag || key == "reference"
 		for i := range own {
 			delete(own[i], key)
 		}
@@ -156,15 +159,15 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 	if err := c.identify(); err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, cell := range c.Cells {
-		ids = append(ids, cell.ID)
-	}
-	c.Reference = ids[0] // also where flags took the given one away
-	if slices.Contains(ids, d.Reference) {
-		c.Reference = d.Reference
-	} else if d.Reference != "" && set == nil {
-		return nil, fmt.Errorf("reference is %q; allowed are %s", d.Reference, strings.Join(ids, ", "))
+	c.Reference = cmp.Or(d.Reference, c.Cells[0].ID)
+	if err := c.hasReference(); err != nil {
+		var wrong *referenceError
+		if byFlag || set == nil {
+			return nil, err
+		} else if _, err := Load(ctx, file, text, nil); errors.As(err, &wrong) {
+			return nil, err
+		}
+		c.Reference = c.Cells[0].ID // flags took the cell away that the file names
 	}
 	return c, nil
 }
@@ -192,6 +195,21 @@ func (c *Config) compareBy() error {
 	}
 	if c.Seeds < 1 {
 		return fmt.Errorf("seeds is %d; allowed is 1 or more", c.Seeds)
+	}
+	return nil
+}
+
+// referenceError is that of a reference that no cell is.
+type referenceError struct{ error }
+
+// hasReference checks that the reference is a cell.
+func (c *Config) hasReference() error {
+	var ids []string
+	for _, cell := range c.Cells {
+		ids = append(ids, cell.ID)
+	}
+	if !slices.Contains(ids, c.Reference) {
+		return &referenceError{fmt.Errorf("reference is %q; allowed are %s", c.Reference, strings.Join(ids, ", "))}
 	}
 	return nil
 }

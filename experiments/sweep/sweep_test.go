@@ -190,6 +190,11 @@ learner.gamma = 0.1
 	if r.Seed != 2 || r.Steps != 1000 || r.Learner["act"] != "budget" || !slices.Equal(c.Show, []string{"fallbacks"}) {
 		t.Errorf("%+v, shows %v", r, c.Show)
 	}
+	// A flag may take the cell away that the file compares the others with.
+	text := "reference = \"kappa/2\"\nlearner.algorithm = \"paper\"\nlearner.kappa = [1, 2]\n"
+	if c := load(t, text, "learner.kappa=[3, 4]"); c.Reference != "kappa/3" {
+		t.Errorf("the reference is %q", c.Reference)
+	}
 	c = load(t, `[[cells]]
 label = "as printed"
 learner.algorithm = "paper"
@@ -236,6 +241,8 @@ func TestRefuses(t *testing.T) {
 		{"learner.algorithm = \"paper\"\nlearner.act = 2", "", "act is \"2\""},
 		{"instance.name = \"none.toml\"", "", "none.toml"},
 		{"steps = [10, 0]", "", "1 epoch or more"},
+		{"learner.algorithm=[\"whittle\", \"greedy\"]", "reference=gold", "\"gold\"; allowed are whittle, greedy"},
+		{"reference = \"gold\"\nlearner.algorithm=[\"whittle\", \"greedy\"]", "steps=20", "allowed are whittle, greedy"},
 		{"", "learner.kappa", "want key=value"},
 		{"", "colour=red", "-set colour=red:1:1: key \"colour\": unknown key"},
 		{"", "steps=soon", "a whole number is needed"},
