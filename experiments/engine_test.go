@@ -186,7 +186,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"learner.algorithm", "whittle-packed", "all cost the same"},
 		{"learner.colour", "red", "allowed are features"},
 		{"learner.kappa", "steep", "a number is needed"},
-		{"learner.kappa", -1, "above 0"},
+		{"learner.kappa", -1, "0.1 or more"},
 		{"instance.name", "gold", "FAMILY:N"},
 		{"instance.budget", 1e9, "budget"},
 		{"world.kind", "flat", "allowed are mean, pages, poisson"},

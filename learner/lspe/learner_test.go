@@ -92,6 +92,7 @@ func TestSettings(t *testing.T) {
 		{"kappa", func(s *Settings) { s.Kappa = 0 }},
 		{"kappa_over", func(s *Settings) { s.KappaOver = math.NaN() }},
 		{"kappa_max", func(s *Settings) { s.KappaMax = math.Inf(1) }},
+		{"kappa_max", func(s *Settings) { s.KappaMax = .02 }}, // with it the price is no number
 		{"a", func(s *Settings) { s.A.Scale = -1 }},
 		{"b", func(s *Settings) { s.B.Scale = 3 }},
 		{"d", func(s *Settings) { s.D.Block = 0 }},

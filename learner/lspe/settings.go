@@ -62,9 +62,9 @@ func (s *Settings) Validate() error {
 		return fmt.Errorf("gamma is %v; allowed is above 0 and below 2", s.Gamma)
 	}
 	if err := cmp.Or(
-		check.Positive("kappa", s.Kappa),
+		steep("kappa", s.Kappa),
 		check.Positive("kappa_over", s.KappaOver),
-		check.Positive("kappa_max", s.KappaMax),
+		steep("kappa_max", s.KappaMax),
 		s.A.Valid("a"), s.B.Valid("b"), s.D.Valid("d"),
 	); err != nil {
 		return err
@@ -77,6 +77,18 @@ func (s *Settings) Validate() error {
 		check.OneOf("actor", s.Actor, "gradient", "off"),
 		check.OneOf("price", s.Price, "learned", "off"),
 	)
+}
+
+// leastSlope is the least κ. Noise varies an age by the factor 99^(1/κ), leastQuantile being .01:
+// by 10²⁰ with this κ, and with a fifth of it by more than prices can be computed of.
+const leastSlope = .1
+
+// steep reports a κ that is out of its range.
+func steep(name string, kappa float64) error {
+	if kappa >= leastSlope && !math.IsInf(kappa, 1) {
+		return nil
+	}
+	return fmt.Errorf("%s is %v; allowed is a finite number, %v or more", name, kappa, leastSlope)
 }
 
 // slope returns κ after k cycles.

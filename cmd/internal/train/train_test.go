@@ -105,7 +105,7 @@ colour = "red"
 	refuse("-algorithm paper -set degree=1.5", cli.Usage, "degree", "a whole number is needed")
 	refuse("-trace "+good+" -budget 2", cli.Usage, "budget", "2", "1")
 	refuse("-instance "+rich, cli.Failure, "rich.toml", "1e+30")
-	refuse("-set kappa=0", cli.Usage, "kappa", "0", "above 0")
+	refuse("-set kappa=0", cli.Usage, "kappa", "0", "0.1 or more")
 	refuse("-set gamma=2", cli.Usage, "gamma", "2", "below 2")
 	refuse("-set a=0.5,500,-1", cli.Usage, "0.5,500,-1", "power")
 	refuse("-set d=nonsense", cli.Usage, "nonsense", "ceil")
