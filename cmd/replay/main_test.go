@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +49,7 @@ func TestReplay(t *testing.T) {
 		got.Results[0].Policy != "now" || got.Results[1].Policy != "learning" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	describes(t, kept)
 	table, err := os.ReadFile(filepath.Join(dir, "timetable.csv"))
 	if err != nil || !strings.HasPrefix(string(table), "weekday,time_utc,source\nMonday,") {
 		t.Errorf("timetable.csv: %v\n%.200s", err, table)
@@ -64,6 +67,30 @@ func TestReplay(t *testing.T) {
 	piped, status := clitest.Output(t, c)
 	if status != cli.OK || strings.Replace(piped, `"instance": "stdin"`, `"instance": "posts"`, 1) != out {
 		t.Errorf("from a pipe: status %d\n%s", status, piped)
+	}
+}
+
+// describes checks that RUNNING.md names each key of a result, and that rows say over how many
+// epochs they are: all of the log, or its second half.
+func describes(t *testing.T, data []byte) {
+	page, err := os.ReadFile("../../RUNNING.md")
+	var all struct {
+		Steps   float64
+		Results []map[string]any
+		Half    []map[string]any `json:"second_half"`
+	}
+	keys := map[string]any{}
+	if err := errors.Join(err, json.Unmarshal(data, &all), json.Unmarshal(data, &keys)); err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(keys, all.Results[0])
+	for key := range keys {
+		if !strings.Contains(string(page), "`"+key+"`") {
+			t.Errorf("RUNNING.md does not name the key %s", key)
+		}
+	}
+	if whole, half := all.Results[1]["epochs"], all.Half[1]["epochs"]; whole != all.Steps || half != all.Steps/2 {
+		t.Errorf("%v and %v epochs of %v", whole, half, all.Steps)
 	}
 }
 

@@ -463,7 +463,9 @@ func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 	interval := stats.EstimateRatio(m.days, epochs, block)
 	epoch := w.length / 3600 // hours
 	return schedule{measures: m, Row: result.Row{
-		Policy: policy, Outcome: result.Outcome{Reward: m.Interest * epoch, Crawls: m.crawls * epoch},
+		Policy: policy, Outcome: result.Outcome{
+			Epochs: int(math.Round((w.to - w.from) / w.length)), Reward: m.Interest * epoch, Crawls: m.crawls * epoch,
+		},
 		Lo: result.RatioOf(interval.Lo), Hi: result.RatioOf(interval.Hi),
 	}}
 }
