@@ -57,11 +57,9 @@ const (
 	AlgorithmKey  = learnerPrefix + "algorithm"
 )
 
-// NewRun returns a run with all defaults but those that follow the learner.
+// NewRun returns a run with all defaults but those that follow the learner and the world.
 func NewRun() (r Run) {
 	r.Steps, r.Seed = 10_000, 1
-	r.World.Marks = string(env.MarksConstant)
-	r.World.Epoch, r.World.Decay, r.World.Split = "1h", .175, .5
 	return r
 }
 
@@ -86,6 +84,9 @@ func (r *Run) Set(key string, value any) error {
 	}
 	if err := setValue(field, value); err != nil {
 		return wrong("%s is %#v: %w", key, value, err)
+	}
+	if field.Kind() == reflect.Float64 && !(field.Float() > 0) { // 0 stands for what is left out
+		return wrong("%s is %v; allowed is a number above 0", key, value)
 	}
 	return nil
 }
@@ -205,10 +206,10 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
 	return c, nil
 }
 
-// resolveWorld fills in the kind of the world and the instance, and leaves out
-// the settings that belong to worlds of other kinds.
+// resolveWorld fills in the kind of the world, its settings and the instance, and refuses
+// settings that belong to worlds of other kinds.
 func (c *Job) resolveWorld() error {
-	usual, w := NewRun(), &c.World
+	w := &c.World
 	switch {
 	case w.Kind != "":
 	case w.Trace != "":
@@ -225,15 +226,18 @@ func (c *Job) resolveWorld() error {
 		if key == "world.marks" {
 			kind = "poisson"
 		}
-		if w.Kind != kind && v != "" && v != 0. && v != usual.Value(key) {
+		if w.Kind != kind && v != "" && v != 0. {
 			return wrong("%s is a setting of world %s; the world here is %s", key, kind, w.Kind)
 		}
 	}
-	if w.Kind != "poisson" {
-		w.Marks = ""
+	switch w.Kind {
+	case "poisson":
+		w.Marks = cmp.Or(w.Marks, UsualWorld.Marks)
+	case "replay":
+		w.Epoch, w.Decay = cmp.Or(w.Epoch, UsualWorld.Epoch), cmp.Or(w.Decay, UsualWorld.Decay)
+		w.Split = cmp.Or(w.Split, UsualWorld.Split)
 	}
 	if w.Kind != "replay" {
-		w.Epoch, w.Decay, w.Split = "", 0, 0
 		c.Instance.Name = cmp.Or(c.Instance.Name, "paper")
 	}
 	switch {

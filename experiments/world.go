@@ -33,6 +33,9 @@ type World struct {
 	Part env.Part `toml:"-" json:"part,omitempty"`
 }
 
+// UsualWorld holds what settings of a world are where they are left out.
+var UsualWorld = World{Marks: string(env.MarksConstant), Epoch: "1h", Decay: .175, Split: .5}
+
 // Open returns the scene of an instance, for policies of that level, or, where a
 // recording is named, that of the recording with the budget of the instance. An
 // error about a setting is a *SettingError.
@@ -52,7 +55,7 @@ func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scen
 var worlds = map[string]func(w World, in env.Instance, level env.Level) (Scene, error){
 	"mean": func(_ World, in env.Instance, _ env.Level) (Scene, error) { return MeanScene(in), nil },
 	"poisson": func(w World, in env.Instance, _ env.Level) (Scene, error) {
-		marks, err := env.ParseMarks(cmp.Or(w.Marks, string(env.MarksConstant)))
+		marks, err := env.ParseMarks(w.Marks)
 		if err != nil {
 			return Scene{}, &SettingError{err}
 		}

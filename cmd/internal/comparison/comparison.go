@@ -55,6 +55,7 @@ type Contender struct {
 func New(name, about, out string) *Comparison {
 	f := cli.NewFlags(name, about)
 	c := &Comparison{Flags: f, Run: experiments.NewRun(), Seeds: 1, settings: map[string]any{}}
+	usual := experiments.Run{Steps: c.Run.Steps, World: experiments.UsualWorld}
 	for _, x := range []struct{ name, key, usage string }{
 		{"instance", "instance.name", "`name`: paper (Table I, the default), " +
 			"a family such as lognormal:N[:SEED], wide:N, mixed:N, quiet:N, drift:N, hosts:N or pages:N, " +
@@ -84,7 +85,7 @@ func New(name, about, out string) *Comparison {
 			"now (the default with knowledge observed) is when it is crawled; with never each item counts 1"},
 		{"steps", "steps", "`epochs` of every run; with -trace all of the measured part unless fewer are asked for"},
 	} {
-		if v := c.Run.Value(x.key); v != "" && v != 0. {
+		if v := usual.Value(x.key); v != "" && v != 0. {
 			x.usage += fmt.Sprintf(" (default %v)", v)
 		}
 		f.Func(x.name, x.usage, func(text string) error { return c.Run.Set(x.key, text) })

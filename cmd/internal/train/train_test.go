@@ -111,6 +111,9 @@ colour = "red"
 	refuse("-set d=nonsense", cli.Usage, "nonsense", "ceil")
 	refuse("-set colour=red", cli.Usage, "colour", "kappa")
 	refuse("-budget 5", cli.Usage, "budget", "5", "4")
+	refuse("-budget 0", cli.Usage, "budget is 0; allowed is a number above 0")
+	refuse("-trace "+good+" -decay 0", cli.Usage, "decay is 0; allowed is a number above 0")
+	refuse("-epoch 1h", cli.Usage, "epoch is a setting of world replay; the world here is poisson")
 	refuse("-knowledge much", cli.Usage, "much", "online")
 	refuse("-algorithm magic", cli.Usage, "magic", "paper")
 	refuse("-format xml", cli.Usage, "xml", "json")
@@ -129,9 +132,9 @@ func TestNotes(t *testing.T) {
 		{"-steps 50 -algorithm forecast", "knowledge online"},
 		{"-steps 50 -algorithm paper", "no policy that keeps the budget earns more than"},
 		{"-trace " + recording, "Whittle has parameters that were fitted"},
-		{"-trace " + recording + " -budget 0", "budget 1,"},
+		{"-trace " + recording, "budget 1,"},
 		{"-trace " + recording + " -feedback late:24h", "becomes known 24h after its publication"},
-		{"-steps 50 -instance lognormal:6 -budget 0 -seed 3", "budget 1,"},
+		{"-steps 50 -instance lognormal:6 -seed 3", "budget 1,"},
 	} {
 		printed, _, err := train(t, strings.Fields(tt.args)...)
 		if err != nil || !strings.Contains(printed, tt.want) {
