@@ -73,6 +73,10 @@ func TestInstanceFileErrors(t *testing.T) {
 		{with("law = 'gamma'"), `law is "gamma"; allowed are exponential, power, `},
 		{with("shape = 2"), "shape is 2; it belongs to law power or delay, and the law is exponential"},
 		{with("law = 'power'\nshape = 1"), "shape is 1; allowed is a finite number above 1"},
+		{with("law = 'power'\nshape = 0"), "source 1 has shape = 0; allowed is a number above 0"},
+		{with("batch = 0"), "source 1 has batch = 0; allowed is a number above 0"},
+		{with("host = 'a'"), "a source has a host, and per_host is missing; needed are the crawls of a host"},
+		{"per_host = 1\n" + oneSource, "per_host is 1, and no source has a host; needed is a host of a source"},
 		{with("batch = -1"), "batch is -1; allowed are 1 to 10000 items"},
 		{with("batch = 1.5"), `f.toml:7:9: key "source.batch"`},
 		{with("colour = 3"), `f.toml:7:1: key "source.colour": ` + unknownKey},
@@ -107,6 +111,7 @@ func TestInstanceFileErrors(t *testing.T) {
 		{with(changeOfSource + "name = 'a'\ncost = 2"),
 			`change 1, source "a": cost is 2; allowed is 1, as costs do not change`},
 		{with(changeOfSource + "name = 'a'\nrate = -2"), `change 1, source "a": rate is -2`},
+		{with(changeOfSource + "name = 'a'\nbatch = 0"), "f.toml: a change has batch = 0; allowed is a number above 0"},
 		{with("[[change]]\nwhen = 5"), `f.toml:8:1: key "change.when": ` + unknownKey},
 		{with(changeOfSource + "speed = 5"), `key "change.source.speed": ` + unknownKey},
 	} {

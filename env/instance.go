@@ -251,6 +251,7 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 	}
 	var has struct { // what the file has, which tells what is absent from what is 0
 		ID, Budget any
+		PerHost    any `toml:"per_host"`
 		Source     []map[string]any
 		Change     []struct{ Source []map[string]any }
 	}
@@ -280,6 +281,14 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 		if given["cost"] == nil && s.Cost == 0 {
 			s.Cost = 1
 		}
+	}
+	switch hosts := slices.ContainsFunc(in.Sources, func(s Source) bool { return s.Host != "" }); {
+	case hosts && has.PerHost == nil:
+		return Instance{}, fmt.Errorf("%s: a source has a host, and per_host is missing; "+
+			"needed are the crawls of a host for which an epoch has room, or 0 for any number", path)
+	case !hosts && in.PerHost > 0:
+		return Instance{}, fmt.Errorf("%s: per_host is %d, and no source has a host; needed is a host of a source",
+			path, in.PerHost)
 	}
 	changes := in.Changes
 	in.Changes = nil

@@ -76,11 +76,24 @@ func complete(given map[string]any) error {
 				"and a source of items rate, decay and interest", key)
 		}
 	}
+	return meant(given)
+}
+
+// meant refuses a 0 that would stand for what is left out.
+func meant(given map[string]any) error {
+	for _, key := range []string{"batch", "shape"} {
+		if v := given[key]; v == int64(0) || v == 0. {
+			return fmt.Errorf("has %s = %v; allowed is a number above 0", key, v)
+		}
+	}
 	return nil
 }
 
 // overlay gives a source the values that a change has of it.
 func overlay(s *Source, given map[string]any) error {
+	if err := meant(given); err != nil {
+		return fmt.Errorf("a change %w", err)
+	}
 	text, err := toml.Marshal(given)
 	if err != nil {
 		return err
