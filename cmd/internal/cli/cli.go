@@ -134,6 +134,42 @@ func (f *Flags) Count(to *int, name string, usual, least int, usage string) {
 	})
 }
 
+// The next three stand for those of the flag set, whose errors do not say what is allowed.
+
+// Uint64Var defines a flag for a whole number.
+func (f *Flags) Uint64Var(to *uint64, name string, usual uint64, usage string) {
+	parse := func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
+	parsed(f, to, name, usual, usage, "a whole number, 0 or more", parse)
+}
+
+// Float64Var defines a flag for a number.
+func (f *Flags) Float64Var(to *float64, name string, usual float64, usage string) {
+	parse := func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+	parsed(f, to, name, usual, usage, "a number", parse)
+}
+
+// DurationVar defines a flag for a length of time.
+func (f *Flags) DurationVar(to *time.Duration, name string, usual time.Duration, usage string) {
+	parsed(f, to, name, usual, usage, "a length of time such as 30m or 1h", time.ParseDuration)
+}
+
+// parsed defines a flag for what parse reads.
+func parsed[T comparable](
+	f *Flags, to *T, name string, usual T, usage, allowed string, parse func(text string) (T, error),
+) {
+	if *to = usual; usual != *new(T) {
+		usage += fmt.Sprintf(" (default %v)", usual)
+	}
+	f.Func(name, usage, func(text string) error {
+		v, err := parse(text)
+		if err != nil {
+			return errors.New("allowed is " + allowed)
+		}
+		*to = v
+		return nil
+	})
+}
+
 // Choice defines a flag for one of the words that are allowed.
 func Choice[Word ~string](f *Flags, to *Word, name string, usual Word, usage string, allowed ...Word) {
 	if *to = usual; usual != "" {

@@ -68,6 +68,24 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// A flag that is no number or time says what is allowed.
+func TestFlagErrors(t *testing.T) {
+	f := NewFlags("x", "X does something.")
+	f.Uint64Var(new(uint64), "n", 1, "`number`")
+	f.Float64Var(new(float64), "v", 0, "`number`")
+	f.DurationVar(new(time.Duration), "d", time.Hour, "`time`")
+	for args, want := range map[string]string{
+		"-n -1":  "for flag -n: allowed is a whole number, 0 or more;",
+		"-v x":   "for flag -v: allowed is a number;",
+		"-d 30":  "for flag -d: allowed is a length of time such as 30m or 1h;",
+		"-n 1e3": "for flag -n: allowed is a whole number, 0 or more;",
+	} {
+		if _, _, err := f.ParseAll(strings.Fields(args), 0, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", args, err, want)
+		}
+	}
+}
+
 // What is done and what is left stands with words.
 func TestProgressLine(t *testing.T) {
 	for _, tt := range []struct {
