@@ -280,6 +280,13 @@ func times(cells []Cell, key string, values []any) (all []Cell, err error) {
 	if len(values) == 0 {
 		return nil, fmt.Errorf("%s is an empty list; allowed is 1 value or more", key)
 	}
+	seen := map[string]bool{}
+	for _, v := range values {
+		if seen[fmt.Sprint(v)] {
+			return nil, fmt.Errorf("%s has %v twice; each value is allowed once", key, v)
+		}
+		seen[fmt.Sprint(v)] = true
+	}
 	for _, cell := range cells {
 		for _, v := range values {
 			one := cell
@@ -346,7 +353,7 @@ func (c *Config) identify() error {
 			parts = []string{cell.Run.Algorithm()}
 		}
 		if cell.ID = strings.Join(parts, "/"); seen[cell.ID] {
-			return fmt.Errorf("cell %s is there twice", cell.ID)
+			return fmt.Errorf("cell %s is there twice; allowed is once", cell.ID)
 		}
 		seen[cell.ID] = true
 	}
