@@ -234,6 +234,14 @@ var variants = func() map[string]func(s *Source, draw drawer) {
 	return all
 }()
 
+// CheckLaw reports a law that [Instance.WithLaw] does not know.
+func CheckLaw(law string) error {
+	if variants[law] == nil {
+		return fmt.Errorf("law is %q; allowed are %s", law, LawsAllowed("and"))
+	}
+	return nil
+}
+
 // WithLaw returns the instance with another law of interest for all sources:
 //
 //	one of [Laws]              that law
@@ -289,13 +297,16 @@ func RegisterFamily(name string, build func(n int, budget float64, seed uint64) 
 	families[name] = build
 }
 
+// Families returns the names of the families of random instances, sorted.
+func Families() []string { return slices.Sorted(maps.Keys(families)) }
+
 // maxNamed bounds the number of sources that a name may ask for.
 const maxNamed = 10_000_000
 
 func namedAllowed() string {
 	return fmt.Sprintf("allowed are paper, FAMILY:N[:SEED] with the families %s, "+
 		"either with :LAW at its end, and the path of a .toml file",
-		strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+		strings.Join(Families(), ", "))
 }
 
 // Named returns the instance of that name:

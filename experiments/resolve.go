@@ -263,6 +263,9 @@ func (e *Engine) scene(ctx context.Context, r Run, level env.Level) (*Scene, err
 			var err error
 			name := r.Instance.Name
 			if r.Instance.Law != "" {
+				if err := env.CheckLaw(r.Instance.Law); err != nil {
+					return nil, &SettingError{err}
+				}
 				name += ":" + r.Instance.Law
 			}
 			in, err = env.Named(name, r.Instance.Budget)

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/comparison"
+	"ephemera/env"
 	"ephemera/experiments"
 	"ephemera/experiments/papers"
 	"ephemera/experiments/result"
@@ -80,6 +82,9 @@ func (x *instances) set(text string) error {
 	family, rest, ok := strings.Cut(text, ":")
 	if !ok {
 		family, rest = "lognormal", text
+	}
+	if families := env.Families(); !slices.Contains(families, family) {
+		return fmt.Errorf("family is %q; allowed are %s", family, strings.Join(families, ", "))
 	}
 	x.family = family
 	_, err := fmt.Sscanf(rest+"\n", "%d,%g,%d\n", &x.n, &x.budget, &x.count)

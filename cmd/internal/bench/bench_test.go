@@ -202,6 +202,9 @@ func TestBadInput(t *testing.T) {
 	refuse("extra", cli.Usage, "extra")
 	refuse("-seeds 0", cli.Usage, "seeds", "0")
 	refuse("-workers 0", cli.Usage, "workers", "0")
+	refuse("-policies whittle -set kappa=3", cli.Usage, "a setting \"kappa\", nor any other; leave out -set")
+	refuse("-random paper:4,1,3", cli.Usage, "-random", "family is \"paper\"; allowed are drift, hosts, lognormal")
+	refuse("-law foo", cli.Usage, "law is \"foo\"; allowed are exponential")
 	refuse("-policies magic", cli.Usage, "magic", "whittle", "learned")
 	refuse("-policies nutch -knowledge model", cli.Usage,
 		"nutch", "model", "what crawls bring back", "knowledge online")

@@ -219,6 +219,10 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 	}
 	for key := range c.settings {
 		if !slices.Contains(has, key) {
+			if has == nil {
+				return nil, cli.Usagef("none of the compared policies has a setting %q, nor any other; "+
+					"leave out -set", key)
+			}
 			slices.Sort(has)
 			return nil, cli.Usagef("none of the compared policies has the setting %q; allowed are %s",
 				key, strings.Join(slices.Compact(has), ", "))
