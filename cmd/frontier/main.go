@@ -283,7 +283,7 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 
 	var counts atomic.Pointer[frontier.Server] // writes to disk, once it is there
 	st, err := store.Open(set.dir, &store.Options{
-		Delay: frontier.StoreDelay, Log: logger("store"), Sync: set.sync,
+		Delay: frontier.StoreDelay, Log: logger("store"), Sync: set.sync, Uptime: clock.Now,
 		Synced: func(took time.Duration) {
 			if server := counts.Load(); server != nil {
 				server.Synced(took)
@@ -298,7 +298,7 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return set.move(st, stdout)
 	}
 
-	learned, err := frontier.NewLearned(st, log, set.learn, time.Now(), clock.Now)
+	learned, err := frontier.NewLearned(st, log, set.learn)
 	if err != nil {
 		return err
 	}
@@ -366,7 +366,7 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 		for tick := time.Tick(time.Second); ; {
 			select {
 			case <-tick:
-				learned.Advance(time.Now)
+				learned.Advance()
 			case <-ctx.Done():
 				learned.Save()
 				return nil

@@ -106,7 +106,10 @@ func Open(o Options) (c *Crawler, err error) {
 	if o.Uptime == nil {
 		c.opt.Uptime = func() clock.Uptime { return clock.Uptime{} }
 	}
-	c.store, err = store.Open(o.Dir, &store.Options{Delay: 1000, Memory: 16 << 20, Log: o.Log, FS: o.disk})
+	c.store, err = store.Open(o.Dir, &store.Options{
+		Delay: 1000, Memory: 16 << 20, Log: o.Log, FS: o.disk,
+		Now: func() time.Time { return c.latest }, // it is asked for that with the crawler's lock
+	})
 	if errors.Is(err, store.ErrInUse) {
 		return nil, inUse{o.Dir}
 	}
@@ -311,11 +314,11 @@ func (c *Crawler) Tick() (begun int, err error) {
 		}
 		due = append(due, r.ID)
 	}
-	if _, err := c.store.Hasten(due, now.UnixMilli()); err != nil {
+	if _, err := c.store.Hasten(due); err != nil {
 		return 0, err
 	}
 	taken, _, err := c.store.Take(schedule.Request{
-		Now: now.UnixMilli(), Crawl: crawlName, PerQueue: 1, Enough: room, Hold: c.opt.hold().Milliseconds(),
+		Crawl: crawlName, PerQueue: 1, Enough: room, Hold: c.opt.hold().Milliseconds(),
 	})
 	if err != nil {
 		return 0, err

@@ -144,9 +144,9 @@ func TestKilledRound(t *testing.T) {
 	r := newReferee(t, 30)
 	l := newLife(t, r.Server, 30, address(0))
 	s := l.open(io.Discard)
-	id, now := s.feeds[address(0)].ID, l.Begin.UnixMilli()
-	s.store.Hasten([]schedule.ID{id}, now)
-	taken, _, err := s.store.Take(schedule.Request{Now: now, Crawl: crawlName, Hold: time.Hour.Milliseconds()})
+	id := s.feeds[address(0)].ID
+	s.store.Hasten([]schedule.ID{id})
+	taken, _, err := s.store.Take(schedule.Request{Crawl: crawlName, Hold: time.Hour.Milliseconds()})
 	if len(taken) != 1 || err != nil {
 		t.Fatal(taken, err)
 	}
@@ -180,9 +180,10 @@ func TestHeldOverRestart(t *testing.T) {
 	for _, f := range s.feeds {
 		all = append(all, f.ID)
 	}
-	must(s.store.Hasten(all, s.now.UnixMilli()))
+	s.clock() // takes up where the clock is
+	must(s.store.Hasten(all))
 	taken, _, err := s.store.Take(schedule.Request{
-		Now: s.now.UnixMilli(), Crawl: crawlName, PerQueue: 1, Enough: len(all), Hold: s.opt.hold().Milliseconds(),
+		Crawl: crawlName, PerQueue: 1, Enough: len(all), Hold: s.opt.hold().Milliseconds(),
 	})
 	if err != nil || len(taken) != len(all) {
 		t.Fatal(len(taken), err)

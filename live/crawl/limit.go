@@ -43,7 +43,7 @@ func (c *Crawler) loadRecent(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	c.store.View(now.UnixMilli(), func(s *schedule.Schedule) {
+	c.store.View(func(s *schedule.Schedule) {
 		for _, until := range s.Held {
 			c.recent = append(c.recent, time.UnixMilli(until).Add(-c.opt.hold()))
 		}

@@ -785,10 +785,11 @@ func (l *life) set(steps []time.Duration, life, lives int) (untold time.Duration
 
 // held returns the feeds that were being asked for at a kill.
 func (l life) held() map[string]bool {
-	s := must(store.Open(l.Dir, &store.Options{Memory: 1 << 20}))
+	now := func() time.Time { return l.End.Add(l.Ahead) }
+	s := must(store.Open(l.Dir, &store.Options{Memory: 1 << 20, Now: now}))
 	defer s.Close()
 	feeds := map[string]bool{}
-	s.View(l.End.Add(l.Ahead).UnixMilli(), func(s *schedule.Schedule) {
+	s.View(func(s *schedule.Schedule) {
 		for t := range s.Held {
 			feeds[t.URL.Name] = true
 		}

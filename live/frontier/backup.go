@@ -14,7 +14,7 @@ const backupName = "20060102T150405.000Z"
 // now. The copy is a state directory: -dir of another service.
 func (s *Server) Backup() (dir string, err error) {
 	s.opt.Learned.Save()
-	dir = filepath.Join(s.opt.Backups, s.opt.Now().UTC().Format(backupName))
+	dir = filepath.Join(s.opt.Backups, s.now().UTC().Format(backupName))
 	if err = os.MkdirAll(s.opt.Backups, 0o700); err == nil {
 		err = s.store.Backup(dir)
 	}

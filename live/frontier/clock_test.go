@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,13 +34,13 @@ func TestClock(t *testing.T) {
 					var last [n]int
 					pass := func(minutes int) {
 						for end := minute + minutes; minute < end; minute += 15 {
-							s.server.opt.Learned.Advance(s.server.opt.Now)
+							s.server.opt.Learned.Advance()
 							for _, u := range s.infos(inCrawl("L")) {
 								var i int
 								fmt.Sscanf(u.Url, "http://h%d/", &i)
 								last[i] = minute
 								fetched++
-								published := []time.Time{s.server.opt.Now().Add(-10 * time.Minute)}
+								published := []time.Time{s.server.now().Add(-10 * time.Minute)}
 								s.want(s.put(report(u.Url, 0, published)), u.Url+" OK")
 							}
 							s.wait(15 * 60)
@@ -68,7 +69,7 @@ func TestClock(t *testing.T) {
 						t.Errorf("%d fetches in 40 hours of at most 4", fetched-had)
 					}
 					after := s.server.opt.Learned.Summaries(n)[0].Beliefs[0]
-					now := s.server.opt.Now()
+					now := s.server.now()
 					// A step of a month that no uptime shows is taken for a month without items.
 					asTime := boot == "" && d == month
 					learned := asTime || after.Items > before/2 && after.Items < before*2
@@ -116,5 +117,36 @@ func TestWaitsOfClock(t *testing.T) {
 				t.Errorf("after half seconds %v; the delay is %d, and the hold %d", waits, delay, hold)
 			}
 		})
+	}
+}
+
+// TestClientThatStalls: what a client is given that reads the first URLs of a call, nothing for a while
+// and then the others, ends no hold of another client's, and is itself held from when it is taken.
+func TestClientThatStalls(t *testing.T) {
+	const n, stall = 3100, 70
+	s := serve(t)
+	s.put(discoveredInfo(&pb.URLInfo{Url: "http://h/", CrawlID: "victim"}))
+	long := map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("x", 1500)}}}
+	items := make([]*pb.URLItem, n)
+	for i := range items {
+		items[i] = discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "many", Metadata: long})
+	}
+	s.put(items...)
+	many := inCrawl("many")
+	many.DelayRequestable = 90
+	stream := must(s.GetURLs(ctx, many))
+	for range 10 {
+		must(stream.Recv())
+	}
+	s.wait(stall)
+	victim := inCrawl("victim")
+	victim.DelayRequestable = 90
+	s.want(s.get(victim), "http://h/")
+	s.want(len(all(stream)), n-10)
+	s.wait(90 - 1)
+	s.want(s.get(victim), "")
+	if early := len(s.infos(many)); early == 0 || early == n {
+		t.Errorf("%d of %d URLs are due %d s after the call; want those that were taken before it stalled",
+			early, n, stall+90-1)
 	}
 }

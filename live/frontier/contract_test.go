@@ -55,14 +55,17 @@ func serveOn(t *testing.T, fs vfs.FS, learn ...LearnOptions) *service {
 }
 
 func (s *service) start(learn ...LearnOptions) {
-	s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay, Memory: 16 << 20}))
-	o := Options{Address: "me", Now: func() time.Time { return time.UnixMilli(s.clock.Load()) }}
+	s.store = must(store.Open("frontier", &store.Options{
+		FS: s.fs, Delay: StoreDelay, Memory: 16 << 20,
+		Now: func() time.Time { return time.UnixMilli(s.clock.Load()) }, Uptime: s.uptime,
+	}))
+	o := Options{Address: "me"}
 	crawls := map[string]LearnOptions{}
 	for _, opt := range learn {
 		crawls["L"] = opt
 	}
 	log := slog.New(slog.NewTextHandler(s.Output(), nil))
-	o.Learned = must(NewLearned(s.store, log, crawls, o.Now(), s.uptime))
+	o.Learned = must(NewLearned(s.store, log, crawls))
 	s.server = must(New(s.store, o))
 	g := grpc.NewServer(s.server.Interceptors()...)
 	pb.RegisterURLFrontierServer(g, s.server)
@@ -505,7 +508,7 @@ func TestPage(t *testing.T) {
 		t.Skip(err)
 	}
 	s := serve(t, LearnOptions{PerHour: 1})
-	s.put(discovered("http://h/"), report("http://l/<b>", 0, []time.Time{s.server.opt.Now()}))
+	s.put(discovered("http://h/"), report("http://l/<b>", 0, []time.Time{s.server.now()}))
 	web := httptest.NewServer(s.server.HTTP())
 	defer web.Close()
 	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--timeout=5000",

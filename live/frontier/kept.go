@@ -183,7 +183,7 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 			s, ok := c.recalled(r)
 			switch known := c.crawler.Has(sourceName(r.ID)); {
 			case ok && !known:
-				s.Asked = !c.opt.Shadow && l.store.Held(r.ID, now.UnixMilli())
+				s.Asked = !c.opt.Shadow && l.store.Held(r.ID)
 				return yield(s)
 			case !ok && known:
 				failed = l.adopt(c, r)
@@ -216,7 +216,7 @@ func (l *Learned) stepSince(crawl string) (time.Duration, error) {
 	if err == nil && value != nil {
 		err = json.Unmarshal(value, &read)
 	}
-	_, now, step := clock.Follow(read, l.moment.Load().read)
+	_, now, step := clock.Follow(read, l.moment.Read)
 	if step != 0 {
 		l.log.Warn("the clock was set; the learned crawl goes on from there",
 			"crawl", crawl, "time", now.UTC(), "by", step)
@@ -331,7 +331,7 @@ func (l *Learned) save(crawl string, c *learnedCrawl) {
 	err := c.crawler.SavePooled(&state)
 	if err == nil {
 		var read []byte
-		read, err = json.Marshal(l.moment.Load().read)
+		read, err = json.Marshal(l.moment.Read)
 		if err == nil {
 			err = l.store.Set(store.Value{Name: stateName(crawl), Data: state.Bytes()},
 				store.Value{Name: clockName(crawl), Data: read})

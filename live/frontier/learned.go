@@ -9,12 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"ephemera/env"
 	"ephemera/learner"
-	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/schedule"
 	"ephemera/live/store"
@@ -99,17 +97,9 @@ const (
 type Learned struct {
 	store  *store.Store
 	log    *slog.Logger
-	uptime func() clock.Uptime
-	clock  sync.Mutex // held while the time is read, before mu
-	moment atomic.Pointer[moment]
 	mu     sync.Mutex
+	moment store.Moment // the last one
 	crawls map[string]*learnedCrawl
-}
-
-// moment is the last time, and the reading of the clocks that it goes by.
-type moment struct {
-	read clock.Reading
-	now  time.Time
 }
 
 type learnedCrawl struct {
@@ -182,13 +172,10 @@ type Belief struct {
 	learner.Belief
 }
 
-// NewLearned returns the learners of crawls, which go on from what the store kept. The
-// uptime tells steps of the clock from time that passes.
-func NewLearned(
-	s *store.Store, log *slog.Logger, crawls map[string]LearnOptions, now time.Time, uptime func() clock.Uptime,
-) (*Learned, error) {
-	l := &Learned{store: s, log: log, uptime: uptime, crawls: map[string]*learnedCrawl{}}
-	l.moment.Store(&moment{clock.Reading{Time: now.Round(0), Uptime: uptime()}, now})
+// NewLearned returns the learners of crawls, which go on from what the store kept.
+func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions) (*Learned, error) {
+	l := &Learned{store: s, log: log, moment: s.Moment(), crawls: map[string]*learnedCrawl{}}
+	now := l.moment.Time
 	for name, opt := range crawls {
 		c := &learnedCrawl{opt: opt, sources: map[string]*source{}, saved: now}
 		if c.byReport = opt.Objective.Law == ""; c.byReport {
@@ -227,26 +214,19 @@ func (c *learnedCrawl) source(name string) *source {
 	return s
 }
 
-// now returns the time by the machine's clock, of which shown says what it shows. If it was set since
-// the last time, holds, delays and learners go with it: so no time has passed for them. That
-// may take seconds, in which others wait, so the clock is read under the lock, as the uptime is.
-func (l *Learned) now(shown func() time.Time) time.Time {
-	l.clock.Lock()
-	defer l.clock.Unlock()
-	read, now, by := clock.Follow(l.moment.Load().read, clock.Reading{Time: shown().Round(0), Uptime: l.uptime()})
-	l.moment.Store(&moment{read, now})
-	if by != 0 {
-		l.log.Warn("the clock was set; waits go on from there", "time", now.UTC(), "by", by)
-		l.store.Shift(by)
-		l.shift(now, by)
+// now returns the time. If the clock was set since the last time, the learners go with it as the store
+// does: so no time has passed for them. It is called with the lock, before the learners are looked at.
+func (l *Learned) now() time.Time {
+	before := l.moment
+	l.moment = l.store.Moment()
+	if by := l.moment.Set - before.Set; by != 0 {
+		l.shift(l.moment.Time, by)
 	}
-	return now
+	return l.moment.Time
 }
 
 // shift has the learners go with the clock.
 func (l *Learned) shift(now time.Time, by time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for crawl, c := range l.crawls {
 		c.crawler.Shift(by)
 		for _, src := range c.sources {
@@ -262,22 +242,23 @@ func (l *Learned) shift(now time.Time, by time.Duration) {
 
 // put schedules a URL or completes it, after the learner has taken up what a fetch found.
 // A mistake is one in what the client says of the fetch: it counts as failed.
-func (l *Learned) put(
-	ms int64, id schedule.ID, item *pb.KnownURLItem,
-) (due int64, commit *store.Commit, mistake, err error) {
+func (l *Learned) put(id schedule.ID, item *pb.KnownURLItem) (
+	due int64, commit *store.Commit, mistake, err error,
+) {
 	info := item.GetInfo()
 	due = seconds(item.GetRefetchableFromDate())
 	c := l.crawls[id.Crawl]
 	if c == nil {
-		commit, err = l.store.Put(id, due, ms, metadata(info, due, nil))
+		commit, err = l.store.Put(id, due, l.store.Moment().Time.UnixMilli(), metadata(info, due, nil))
 		return due, commit, nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	commit, err = l.store.PutLate(id, ms, func() (int64, []byte) {
+	now := time.UnixMilli(l.now().UnixMilli())
+	commit, err = l.store.PutLate(id, now.UnixMilli(), func() (int64, []byte) {
 		var known bool
 		name := sourceName(id)
-		due, known, mistake = c.take(time.UnixMilli(ms), name, info, due)
+		due, known, mistake = c.take(now, name, info, due)
 		if !known || due == schedule.Completed {
 			return due, metadata(info, due, nil)
 		}
@@ -463,15 +444,16 @@ func (c *learnedCrawl) compare(src *source, found []learner.Item, now time.Time)
 // ping takes up that something else than a fetch says that a URL has changed, and reports
 // whether that is news: that a sitemap says so again is none, nor that it says so of a time
 // before the last fetch.
-func (l *Learned) ping(
-	ms int64, id schedule.ID, values []string,
-) (news bool, commit *store.Commit, mistake, err error) {
-	c, now := l.crawls[id.Crawl], time.UnixMilli(ms)
+func (l *Learned) ping(id schedule.ID, values []string) (
+	news bool, commit *store.Commit, mistake, err error,
+) {
+	c := l.crawls[id.Crawl]
 	if c == nil {
 		return false, nil, nil, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.UnixMilli(l.now().UnixMilli())
 	name, at := sourceName(id), now
 	if !c.crawler.Has(name) {
 		return false, nil, nil, nil // it will be fetched for the first time anyway
@@ -501,12 +483,12 @@ func (l *Learned) ping(
 	return true, commit, nil, err
 }
 
-// Advance makes the URLs due that the learners ask for by the machine's clock,
-// and keeps what was learned now and then.
-func (l *Learned) Advance(shown func() time.Time) {
-	now := l.now(shown)
+// Advance makes the URLs due that the learners ask for now, and keeps what was learned now
+// and then.
+func (l *Learned) Advance() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := l.now()
 	for crawl, c := range l.crawls {
 		names := c.crawler.Select(now, c.crawler.Len())
 		ids := make([]schedule.ID, len(names))
@@ -523,7 +505,7 @@ func (l *Learned) Advance(shown func() time.Time) {
 		}
 		c.sum.Asked += len(names)
 		if !c.opt.Shadow {
-			gone, err := l.store.Hasten(ids, now.UnixMilli()/1000*1000)
+			gone, err := l.store.Hasten(ids)
 			if err != nil {
 				l.log.Error("URLs that are to be fetched are not made due", "crawl", crawl, "error", err)
 			}
@@ -543,19 +525,21 @@ func (l *Learned) Advance(shown func() time.Time) {
 func (l *Learned) Save() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.now()
 	for crawl, c := range l.crawls {
 		l.save(crawl, c)
 	}
 }
 
 // recall has the learner of a crawl take up what the records of its URLs have, as a start does.
-func (l *Learned) recall(crawl string, now time.Time) error {
+func (l *Learned) recall(crawl string) error {
 	c := l.crawls[crawl]
 	if c == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := l.now()
 	anew := &learnedCrawl{opt: c.opt, share: c.share, byReport: c.byReport, sources: map[string]*source{}, saved: now}
 	if c.crawler.Len() > 0 {
 		l.save(crawl, c)
@@ -577,6 +561,7 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 		return
 	}
 	l.mu.Lock()
+	l.now()
 	name := sourceName(id)
 	b, err := c.crawler.Belief(name)
 	if err != nil {
@@ -609,8 +594,9 @@ const looked = 10_000
 func (l *Learned) Summaries(most int) (all []Summary) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := l.now()
 	for crawl, c := range l.crawls {
-		all = append(all, c.summary(crawl, l.moment.Load().now, most))
+		all = append(all, c.summary(crawl, now, most))
 	}
 	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.Crawl, b.Crawl) })
 	return all

@@ -55,7 +55,7 @@ func (s *service) play(gaps []float64, until int) []int {
 	hours := func() float64 { return float64(s.clock.Load()-start*1000) / 3.6e6 }
 	last := slices.Repeat([]float64{hours()}, len(gaps))
 	for hours() < float64(until) {
-		s.server.opt.Learned.Advance(s.server.opt.Now)
+		s.server.opt.Learned.Advance()
 		for _, u := range s.infos(inCrawl("L")) {
 			if _, ok := u.Metadata[metaItems]; ok || len(u.Metadata) > 0 && u.Metadata["kept"] == nil {
 				s.Fatal("metadata ", u.Metadata)
@@ -125,7 +125,7 @@ func TestLearned(t *testing.T) {
 func TestShadow(t *testing.T) {
 	s := serve(t, LearnOptions{PerHour: 1, Shadow: true})
 	for hour := range 200 {
-		now := s.server.opt.Now()
+		now := s.server.now()
 		i := hour % 2 // the client fetches in turn
 		var found []time.Time
 		for k := range 2 {
@@ -139,7 +139,7 @@ func TestShadow(t *testing.T) {
 		s.want(item.GetKnown().RefetchableFromDate, uint64(now.Unix()+7200))
 		for range 60 {
 			s.wait(60)
-			s.server.opt.Learned.Advance(s.server.opt.Now)
+			s.server.opt.Learned.Advance()
 		}
 	}
 	sum := s.server.opt.Learned.Summaries(1)[0]
@@ -181,7 +181,7 @@ func (s *service) hours(n int) map[string]int {
 	s.Helper()
 	first := map[string]int{}
 	for hour := range n {
-		s.server.opt.Learned.Advance(s.server.opt.Now)
+		s.server.opt.Learned.Advance()
 		for _, u := range s.infos(inCrawl("L")) {
 			if _, ok := first[u.Url]; !ok {
 				first[u.Url] = hour
@@ -201,7 +201,7 @@ func TestMistakes(t *testing.T) {
 	for _, said := range mistakes {
 		t.Run(fmt.Sprint(said), func(t *testing.T) {
 			s := serve(t, LearnOptions{PerHour: 2})
-			s.want(s.put(report("http://good/", 0, []time.Time{s.server.opt.Now()})), "http://good/ OK")
+			s.want(s.put(report("http://good/", 0, []time.Time{s.server.now()})), "http://good/ OK")
 			for _, url := range []string{"http://new/", "http://good/"} { // unknown before, and known
 				item := inL(url, 0)
 				item.GetKnown().Info.Metadata = map[string]*pb.StringList{}
@@ -243,7 +243,7 @@ func TestKilled(t *testing.T) {
 	gaps := []float64{.5, 5, 50}
 	for i := range gaps {
 		s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
-		s.put(report(fmt.Sprintf("http://h%d/", i), 0, []time.Time{s.server.opt.Now()}))
+		s.put(report(fmt.Sprintf("http://h%d/", i), 0, []time.Time{s.server.now()}))
 	}
 	s.crash(opt)
 	if first := s.hours(24); len(first) != 3 {
@@ -297,7 +297,7 @@ func TestKilled(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	disk := &storetest.Disk{FS: vfs.NewMem()}
 	s := serveOn(t, disk, LearnOptions{PerHour: 2})
-	item := func() *pb.URLItem { return report("http://h/", 0, []time.Time{s.server.opt.Now()}) }
+	item := func() *pb.URLItem { return report("http://h/", 0, []time.Time{s.server.now()}) }
 	disk.Full.Store(true)
 	time.Sleep(100 * time.Millisecond) // the store looks again after 50
 	for range 3 {
@@ -378,7 +378,7 @@ func TestOtherVersion(t *testing.T) {
 func TestWholeState(t *testing.T) {
 	opt := LearnOptions{PerHour: 2}
 	s := serve(t, opt)
-	s.put(report("http://h0/", 0, []time.Time{s.server.opt.Now()}))
+	s.put(report("http://h0/", 0, []time.Time{s.server.now()}))
 	s.play([]float64{1}, 100)
 	var whole bytes.Buffer
 	c := s.server.opt.Learned.crawls["L"]
@@ -441,7 +441,7 @@ type pastOfFeed struct {
 
 func (f *fetcher) fetch() {
 	if f.rule == "learned" {
-		f.server.opt.Learned.Advance(f.server.opt.Now)
+		f.server.opt.Learned.Advance()
 	}
 	one := inCrawl("L")
 	one.MaxQueues, one.MaxUrlsPerQueue = 1, 1

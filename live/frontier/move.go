@@ -111,7 +111,7 @@ func (m *moved) put(item *pb.URLItem) (pb.AckMessage_Status, *store.Commit) {
 // end has the learners take up what was put.
 func (m *moved) end() {
 	for crawl := range m.learned {
-		if err := m.s.opt.Learned.recall(crawl, m.s.now()); err != nil {
+		if err := m.s.opt.Learned.recall(crawl); err != nil {
 			m.s.failure(err)
 		}
 	}

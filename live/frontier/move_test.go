@@ -21,7 +21,7 @@ func TestMoved(t *testing.T) {
 	gaps := []float64{.5, 5, 50}
 	for i := range gaps {
 		s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
-		s.put(report(fmt.Sprintf("http://h%d/", i), 0, []time.Time{s.server.opt.Now()}))
+		s.put(report(fmt.Sprintf("http://h%d/", i), 0, []time.Time{s.server.now()}))
 	}
 	s.play(gaps, 200)
 	s.put(discovered("http://free/"), discovered("http://a/1"), discovered("http://a/2"))
@@ -105,7 +105,7 @@ func TestMovedPages(t *testing.T) {
 	}
 	rng, version := rand.New(rand.NewPCG(9003, 1)), [pages]int{}
 	for range 30 * 24 * 4 { // a month of quarters of an hour
-		s.server.opt.Learned.Advance(s.server.opt.Now)
+		s.server.opt.Learned.Advance()
 		for i := range pages { // changes once in 2 to 65 hours
 			if rng.Float64() < .25/(2*math.Pow(1.64, float64(i))) {
 				version[i]++

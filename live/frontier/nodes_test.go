@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/store"
 )
@@ -62,12 +61,13 @@ func neighbours(t *testing.T, n int, learn ...LearnOptions) (all []*service) {
 	now.Store(start * 1000)
 	for _, l := range listeners {
 		s := &service{T: t, fs: vfs.NewMem(), clock: now, address: l.Addr().String()}
-		s.store = must(store.Open("frontier", &store.Options{FS: s.fs, Delay: StoreDelay, Memory: 16 << 20}))
-		o := Options{Address: s.address, Now: func() time.Time { return time.UnixMilli(now.Load()) }}
+		s.store = must(store.Open("frontier", &store.Options{
+			FS: s.fs, Delay: StoreDelay, Memory: 16 << 20, Now: func() time.Time { return time.UnixMilli(now.Load()) },
+		}))
+		o := Options{Address: s.address}
 		for _, opt := range learn {
 			opt.Nodes = n
-			o.Learned = must(NewLearned(s.store, slog.New(slog.DiscardHandler), map[string]LearnOptions{"L": opt},
-				o.Now(), func() clock.Uptime { return clock.Uptime{} }))
+			o.Learned = must(NewLearned(s.store, slog.New(slog.DiscardHandler), map[string]LearnOptions{"L": opt}))
 		}
 		o.Peers = map[string]grpc.ClientConnInterface{}
 		for address, conn := range conns {
@@ -211,7 +211,9 @@ func TestNodeDown(t *testing.T) {
 	a.want(status.Code(err), codes.Unavailable)
 	a.want(len(strings.Fields(a.get(anyCrawl))), 20)
 
-	b.store = must(store.Open("frontier", &store.Options{FS: b.fs, Delay: StoreDelay, Memory: 16 << 20}))
+	b.store = must(store.Open("frontier", &store.Options{FS: b.fs, Memory: 16 << 20, Now: func() time.Time {
+		return time.UnixMilli(b.clock.Load())
+	}}))
 	again := must(New(b.store, b.server.opt))
 	g := grpc.NewServer()
 	pb.RegisterURLFrontierServer(g, again)

@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 	s.put(discovered("http://i/"), discovered(""))
 	s.infos(&pb.GetParams{})
 	s.infos(&pb.GetParams{})
-	s.put(report("http://l/", 0, nil), report("http://m/", 0, []time.Time{s.server.opt.Now()}))
+	s.put(report("http://l/", 0, nil), report("http://m/", 0, []time.Time{s.server.now()}))
 	s.stats("", "")
 	page := s.metrics()
 	for _, want := range []string{

@@ -201,7 +201,7 @@ func (w *web) byFrontier(
 		s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
 	}
 	for at := 0.; at < twoWeeks; at += every {
-		s.server.opt.Learned.Advance(s.server.opt.Now)
+		s.server.opt.Learned.Advance()
 		for _, u := range s.infos(inCrawl("L")) {
 			var i int
 			fmt.Sscanf(u.Url, "http://h%d/", &i)

@@ -159,7 +159,7 @@ func TestItemsSentAgain(t *testing.T) {
 	s := serve(t, LearnOptions{PerHour: 1})
 	var all []time.Time
 	for hour := 0; hour < 400; hour += 10 {
-		all = append(all, s.server.opt.Now())
+		all = append(all, s.server.now())
 		s.wait(36_000)
 		s.put(report("http://h/", 0, all[max(0, len(all)-20):]))
 	}
@@ -183,7 +183,7 @@ func itemsAt(times []time.Time) (items []learner.Item) {
 func TestPing(t *testing.T) {
 	s := serve(t, LearnOptions{PerHour: 1})
 	fresh := func() float64 {
-		s.server.opt.Learned.Advance(s.server.opt.Now)
+		s.server.opt.Learned.Advance()
 		return must(s.server.opt.Learned.crawls["L"].crawler.Belief("1:hhttp://h/")).Fresh
 	}
 	for i := range 20 { // it changes each other hour, and pings tell of each
@@ -259,7 +259,7 @@ func TestItemsToCome(t *testing.T) {
 	s := serve(t, LearnOptions{PerHour: 1})
 	put := func(after time.Duration) string {
 		s.wait(3600)
-		now := s.server.opt.Now()
+		now := s.server.now()
 		s.want(s.put(report("http://h0/", 0, slices.Repeat([]time.Time{now.Add(after)}, mostKept))), "http://h0/ OK")
 		item := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h0/", CrawlID: "L"}))
 		return fmt.Sprint(item.GetKnown().GetInfo().GetMetadata()[metaWhy])

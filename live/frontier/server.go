@@ -30,7 +30,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/schedule"
 	"ephemera/live/store"
@@ -72,7 +71,6 @@ type Server struct {
 type Options struct {
 	Address string                              // of this node, which ListNodes returns
 	Peers   map[string]grpc.ClientConnInterface // to the other nodes, by address; none for a node of its own
-	Now     func() time.Time                    // nil is time.Now
 	Log     *slog.Logger
 	Levels  map[string]*slog.LevelVar // that SetLogLevel changes, by package
 	Learned *Learned                  // nil learns of no crawl
@@ -84,13 +82,10 @@ const inactive = "inactive"
 
 // New returns a server over a store.
 func New(s *store.Store, o Options) (*Server, error) {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Learned == nil {
 		var err error
-		o.Learned, err = NewLearned(s, o.Log, nil, o.Now(), func() clock.Uptime { return clock.Uptime{} })
+		o.Learned, err = NewLearned(s, o.Log, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +94,7 @@ func New(s *store.Store, o Options) (*Server, error) {
 	srv.closing, srv.Closing = context.WithCancel(context.Background())
 	srv.metrics = newMetrics(srv)
 	if err := s.Lost(); err != nil {
-		srv.failed.add(o.Now(), err)
+		srv.failed.add(srv.now(), err)
 	}
 	kept, err := s.Value(inactive)
 	srv.inactive.Store(len(kept) > 0)
@@ -118,8 +113,7 @@ func openAfter(seconds int64) int64 {
 
 func seconds(t uint64) int64 { return int64(min(t, math.MaxInt64/1000-1)) * 1000 }
 
-// now returns the time, for which each wait lasts as long as it was to, whatever the clock is set to.
-func (s *Server) now() time.Time { return s.opt.Learned.now(s.opt.Now) }
+func (s *Server) now() time.Time { return s.store.Moment().Time }
 
 func (s *Server) ms() int64 { return s.now().UnixMilli() }
 
@@ -131,7 +125,7 @@ func (s *Server) failure(err error) error {
 		return nil
 	}
 	s.metrics.errors.Inc()
-	s.failed.add(s.opt.Now(), err)
+	s.failed.add(s.now(), err)
 	if errors.Is(err, store.ErrFull) {
 		return status.Error(codes.ResourceExhausted, err.Error())
 	}
@@ -358,7 +352,7 @@ func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatc
 // otherFailed reports whether there is an error of another node, and shows it.
 func (s *Server) otherFailed(err error) bool {
 	if err != nil && status.Code(err) != codes.Canceled {
-		s.failed.add(s.opt.Now(), err)
+		s.failed.add(s.now(), err)
 	}
 	return err != nil
 }
@@ -383,7 +377,7 @@ func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Comm
 	}
 	if pinged {
 		var news bool
-		news, commit, mistake, err = s.opt.Learned.ping(s.ms(), id, ping.GetValues())
+		news, commit, mistake, err = s.opt.Learned.ping(id, ping.GetValues())
 		if s.mistake(mistake); news {
 			return s.put(pb.AckMessage_OK, commit, err)
 		}
@@ -397,7 +391,7 @@ func (s *Server) mistake(mistake error) {
 	if mistake != nil {
 		s.metrics.mistakes.Inc()
 		s.opt.Log.Warn("put", "error", mistake)
-		s.failed.add(s.opt.Now(), mistake)
+		s.failed.add(s.now(), mistake)
 	}
 }
 
@@ -429,7 +423,7 @@ func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Comm
 	if !ok {
 		return s.put(pb.AckMessage_SKIPPED, nil, nil)
 	}
-	due, commit, mistake, err := s.opt.Learned.put(s.ms(), id, item)
+	due, commit, mistake, err := s.opt.Learned.put(id, item)
 	if due == schedule.Completed && err == nil {
 		s.metrics.completed.Inc()
 	}
@@ -465,9 +459,8 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	if s.inactive.Load() {
 		return nil
 	}
-	now := s.ms()
 	r := schedule.Request{
-		Now: now, Key: p.GetKey(), Queues: int(p.GetMaxQueues()), PerQueue: int(p.GetMaxUrlsPerQueue()),
+		Key: p.GetKey(), Queues: int(p.GetMaxQueues()), PerQueue: int(p.GetMaxUrlsPerQueue()),
 		Hold: cmp.Or(int64(p.GetDelayRequestable()), 30) * 1000, Enough: together,
 	}
 	if one, ok := p.GetItem().(*pb.GetParams_CrawlID); ok {
@@ -477,7 +470,7 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	}
 	if r.Queues == 0 {
 		// Those that are ready now, however long it takes to hand them out.
-		s.store.View(now, func(sched *schedule.Schedule) { r.Queues = max(1, sched.Ready(r.Crawl)) })
+		s.store.View(func(sched *schedule.Schedule) { r.Queues = max(1, sched.Ready(r.Crawl)) })
 	}
 	// While some are sent, the next ones are taken: that waits for the disk, and sending for the client.
 	type taken struct {
@@ -514,6 +507,7 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 			go func(r schedule.Request) { next <- take(r) }(r)
 			ahead = next
 		}
+		now := s.ms()
 		for i := range t.records {
 			record := &t.records[i]
 			info, err := infoOf(record)
@@ -537,7 +531,7 @@ func (s *Server) GetStats(ctx context.Context, p *pb.QueueWithinCrawlParams) (*p
 	}
 	crawl := crawlOf(p.GetCrawlID())
 	var n schedule.Counts
-	s.store.View(s.ms(), func(sched *schedule.Schedule) {
+	s.store.View(func(sched *schedule.Schedule) {
 		if p.GetKey() == "" {
 			n = sched.Counts(crawl)
 		} else if q := sched.Lookup(crawl, p.GetKey()); q != nil {
@@ -604,10 +598,9 @@ func (s *Server) ListQueues(ctx context.Context, p *pb.Pagination) (*pb.QueueLis
 }
 
 func (s *Server) ownQueues(p *pb.Pagination) (*pb.QueueList, error) {
-	now := s.ms()
 	l := &pb.QueueList{Start: p.GetStart(), CrawlID: crawlOf(p.GetCrawlID())}
 	skip, most := p.GetStart(), int(cmp.Or(p.GetSize(), defaultSize))
-	err := s.store.Queues(now, l.CrawlID, func(q *schedule.Queue) bool {
+	err := s.store.Queues(l.CrawlID, func(q *schedule.Queue, now int64) bool {
 		switch {
 		case !p.GetIncludeInactive() && (q.Blocked > now || q.Counts().Scheduled == 0):
 		case skip > 0:

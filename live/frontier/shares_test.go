@@ -45,7 +45,7 @@ func TestSharedBudget(t *testing.T) {
 		for i, url := range urls[of] {
 			var at []time.Time
 			for k := range found {
-				at = append(at, nodes[of].server.opt.Now().Add(-time.Duration(k*40+i)*time.Minute))
+				at = append(at, nodes[of].server.now().Add(-time.Duration(k*40+i)*time.Minute))
 			}
 			a.want(a.put(report(url, 0, at)), url+" OK")
 		}
@@ -64,12 +64,12 @@ func TestSharedBudget(t *testing.T) {
 	fetches := func(hours float64) (n [3]int) {
 		for at := 0.; at < hours; at += .1 {
 			for of, s := range nodes {
-				s.server.opt.Learned.Advance(s.server.opt.Now)
+				s.server.opt.Learned.Advance()
 				for _, u := range s.infos(inCrawl("L")) {
 					n[of]++
 					var published []time.Time
 					if of == 0 {
-						published = append(published, s.server.opt.Now().Add(-3*time.Minute), s.server.opt.Now())
+						published = append(published, s.server.now().Add(-3*time.Minute), s.server.now())
 					}
 					s.want(s.put(report(u.Url, 0, published)), u.Url+" OK")
 				}
@@ -100,8 +100,7 @@ func TestSharedBudget(t *testing.T) {
 		{LearnOptions{PerHour: 60, Nodes: 2}, 30},
 		{LearnOptions{PerHour: 60}, 60},
 	} {
-		crawls, now := map[string]LearnOptions{"L": tt.opt}, l.moment.Load().now
-		again := must(NewLearned(nodes[1].store, l.log, crawls, now, l.uptime))
+		again := must(NewLearned(nodes[1].store, l.log, map[string]LearnOptions{"L": tt.opt}))
 		a.want(again.crawls["L"].share.PerHour, tt.want)
 	}
 

@@ -169,7 +169,7 @@ func crawlFast(t *testing.T, begin func(address, dir string) (end func())) {
 	}
 	for tick := time.Tick(50 * time.Millisecond); now() < twoWeeks; <-tick {
 		s.clock.Store(start*1000 + int64(now()*3.6e6))
-		s.server.opt.Learned.Advance(s.server.opt.Now)
+		s.server.opt.Learned.Advance()
 	}
 	said := s.server.opt.Learned.Summaries(0)[0]
 	mu.Lock()

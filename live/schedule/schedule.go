@@ -518,7 +518,6 @@ func (s *Schedule) hold(t Taken, until int64) {
 
 // Request says what is wanted of [Schedule.Take].
 type Request struct {
-	Now      int64
 	Crawl    string // "" is all
 	Key      string // "" is all; otherwise Crawl is given
 	Queues   int    // at most; 0 is no limit
@@ -533,10 +532,9 @@ type Taken struct {
 	URL   URL
 }
 
-// Take hands out URLs that are due: it calls keep with each, before it looks at the disk again.
+// Take hands out URLs that are due now: it calls keep with each, before it looks at the disk again.
 // It returns how many queues they are of. After an error of the disk another queue is next.
 func (s *Schedule) Take(r Request, keep func(t Taken, until int64)) (queues int, err error) {
-	s.Advance(r.Now)
 	for taken := 0; (r.Queues == 0 || queues < r.Queues) && (r.Enough == 0 || taken < r.Enough); queues++ {
 		q := s.next(&r)
 		if q == nil {

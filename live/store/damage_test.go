@@ -116,7 +116,7 @@ func TestDamage(t *testing.T) {
 			}
 			defer s.Close()
 			var found int
-			s.View(0, func(sched *schedule.Schedule) { found = len(sched.Crawls()) })
+			s.View(func(sched *schedule.Schedule) { found = len(sched.Crawls()) })
 			said := fmt.Sprint(s.Lost())
 			want := []string{
 				fmt.Sprintf("%d URLs in %d crawls; ", n, n),
@@ -139,14 +139,15 @@ func TestDamagedTable(t *testing.T) {
 	if err := flip(last(t, dir, "*.sst"), 2000); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(dir, nil)
+	now := int64(5000)
+	s, err := Open(dir, &Options{Now: showing(&now)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	var got, failed int
 	for got+failed < 3000 {
-		taken, _, err := s.Take(schedule.Request{Now: 5000, Hold: 1000, Queues: 100})
+		taken, _, err := s.Take(schedule.Request{Hold: 1000, Queues: 100})
 		if got += len(taken); err != nil {
 			failed++
 			if !strings.Contains(err.Error(), "What can be done") {

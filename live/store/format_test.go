@@ -25,11 +25,12 @@ func TestUpgrade(t *testing.T) {
 		}
 	}
 	for opened := range 2 {
-		s, err := Open(dir, nil)
+		now := int64(20_500)
+		s, err := Open(dir, &Options{Now: showing(&now)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.View(20_500, func(sched *schedule.Schedule) {
+		s.View(func(sched *schedule.Schedule) {
 			want("crawl", sched.Counts("c"),
 				schedule.Counts{Queues: 3, Active: 3, Scheduled: 32, Held: 4, Completed: 8})
 			want("queue", sched.Lookup("c", "k1").Counts(),
@@ -54,7 +55,8 @@ func TestUpgrade(t *testing.T) {
 					"u28@38000 data 28 u31@41000 data 31 u37@47000 data 37"},
 			} {
 				got := []string{}
-				taken, _, err := s.Take(schedule.Request{Now: tt.now, Hold: 1000_000})
+				now = tt.now
+				taken, _, err := s.Take(schedule.Request{Hold: 1000_000})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -63,7 +65,8 @@ func TestUpgrade(t *testing.T) {
 				}
 				want(fmt.Sprint(tt.now), strings.Join(got, " "), tt.want)
 			}
-			taken, _, err := s.Take(schedule.Request{Now: 80_000, Hold: 1000_000, Key: "k1", Crawl: "c"})
+			now = 80_000
+			taken, _, err := s.Take(schedule.Request{Hold: 1000_000, Key: "k1", Crawl: "c"})
 			if err != nil || len(taken) != 2 || taken[0].URL != "u01" || taken[0].Created != 1000 {
 				t.Errorf("after the holds: %v, %v", taken, err)
 			}

@@ -41,6 +41,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"ephemera/live/clock"
 	"ephemera/live/schedule"
 )
 
@@ -69,6 +70,11 @@ type Options struct {
 	Log    *slog.Logger
 	FS     vfs.FS              // nil is that of the system
 	Synced func(time.Duration) // is given how long each sync took; may be nil
+	// Now is the machine's clock, and Uptime tells steps of it from time that passes. The store reads
+	// them itself, with its lock, so that no call comes with a time that has passed. They must not call
+	// it. Nil is time.Now, and an uptime that tells nothing.
+	Now    func() time.Time
+	Uptime func() clock.Uptime
 	// Sync is how long a commit may be acknowledged before it is synced: 0 syncs each commit
 	// before, and Never leaves it to the system.
 	Sync time.Duration
@@ -88,6 +94,7 @@ type Store struct {
 	mu        sync.Mutex
 	room      sync.Cond // what was applied is being synced
 	sched     *schedule.Schedule
+	moment    Moment // the last one
 	batch     *pebble.Batch
 	recent    []recentURL
 	written   filter          // of the URLs that were put since the start
@@ -171,6 +178,14 @@ func Open(dir string, o *Options) (*Store, error) {
 	s.opt.Log = cmp.Or(s.opt.Log, slog.New(slog.DiscardHandler))
 	s.opt.FS = cmp.Or(s.opt.FS, vfs.Default)
 	s.room.L = &s.mu
+	if s.opt.Now == nil {
+		s.opt.Now = time.Now
+	}
+	if s.opt.Uptime == nil {
+		s.opt.Uptime = func() clock.Uptime { return clock.Uptime{} }
+	}
+	s.moment.Read = s.clocks()
+	s.moment.Time = s.moment.Read.Time
 	po := &pebble.Options{
 		FS: s.opt.FS, CacheSize: s.opt.Memory,
 		// Most of what puts cost is that Pebble rewrites records. These have it do so less often, for
@@ -466,9 +481,40 @@ func (s *Store) After(q *schedule.Queue, place schedule.URL, n int) (found []sch
 	return found, nil
 }
 
-// advance brings the schedule to a time, and keeps what is otherwise by that.
-func (s *Store) advance(now int64) {
-	newest := s.sched.Newest()
+// Moment is a time of a store.
+type Moment struct {
+	Time time.Time     // by the machine's clock
+	Read clock.Reading // of both clocks, which it goes by
+	Set  time.Duration // by how much the machine's clock was set since the start, and all that the store has
+}
+
+func (s *Store) clocks() clock.Reading {
+	return clock.Reading{Time: s.opt.Now().Round(0), Uptime: s.opt.Uptime()}
+}
+
+// Moment returns the time, for which each wait lasts as long as it was to, whatever the clock is
+// set to: if it was set since the last time, holds and delays go with it.
+func (s *Store) Moment() Moment {
+	s.mu.Lock()
+	defer s.end()
+	s.tick()
+	return s.moment
+}
+
+// tick reads the clocks.
+func (s *Store) tick() {
+	read, now, by := clock.Follow(s.moment.Read, s.clocks())
+	s.moment = Moment{now, read, s.moment.Set + by}
+	if by != 0 {
+		s.opt.Log.Warn("the clock was set; waits go on from there", "time", now.UTC(), "by", by)
+		s.shift(by)
+	}
+}
+
+// advance brings the schedule to the time, and keeps what is otherwise by that.
+func (s *Store) advance() {
+	s.tick()
+	now, newest := s.moment.Time.UnixMilli(), s.sched.Newest()
 	ended, back := s.sched.Advance(now)
 	if s.closed {
 		return
@@ -523,6 +569,10 @@ func (s *Store) discoverBy(now int64) {
 func (s *Store) Shift(by time.Duration) {
 	s.mu.Lock()
 	defer s.end()
+	s.shift(by)
+}
+
+func (s *Store) shift(by time.Duration) {
 	if s.closed {
 		return
 	}
@@ -690,10 +740,11 @@ func (s *Store) SetData(id schedule.ID, data []byte) (*Commit, error) {
 // completed. It leaves URLs that are held, and those that are due, so that these keep their places in
 // their queues. After a start they are due again when they were to be
 // before: whoever hastens does it again.
-func (s *Store) Hasten(ids []schedule.ID, now int64) (gone []int, err error) {
+func (s *Store) Hasten(ids []schedule.ID) (gone []int, err error) {
 	s.mu.Lock()
 	defer s.end()
-	s.advance(now)
+	s.advance()
+	now := s.moment.Time.UnixMilli()
 	for i, id := range ids {
 		was, held, err := s.known(id)
 		switch {
@@ -725,10 +776,10 @@ func (s *Store) Now() int64 {
 }
 
 // Held reports whether a URL was handed out and not put back.
-func (s *Store) Held(id schedule.ID, now int64) bool {
+func (s *Store) Held(id schedule.ID) bool {
 	s.mu.Lock()
 	defer s.end()
-	s.advance(now)
+	s.advance()
 	return s.sched.Lookup(id.Crawl, id.Key).Held(id.URL) != nil
 }
 
@@ -776,7 +827,7 @@ func (s *Store) take(records []Record, r schedule.Request) ([]Record, int, *Comm
 	if err := s.lockForWrite(); err != nil {
 		return records, 0, nil, err
 	}
-	s.advance(r.Now)
+	s.advance()
 	queues, err := s.sched.Take(r, func(t schedule.Taken, until int64) {
 		id := idOf(t)
 		records = append(records, Record{ID: id, Due: t.URL.Due, Created: t.URL.Created})
@@ -935,24 +986,24 @@ func (s *Store) URLs(crawl, key string, yield func(*Record) bool) error {
 	})
 }
 
-// Queues calls yield with the queues of a crawl in the order of their keys, until
+// Queues calls yield with the queues of a crawl in the order of their keys and the time, until
 // it returns false. The schedule is locked meanwhile.
-func (s *Store) Queues(now int64, crawl string, yield func(*schedule.Queue) bool) error {
+func (s *Store) Queues(crawl string, yield func(q *schedule.Queue, now int64) bool) error {
 	prefix := appendQueue(nil, kindQueue, crawl, nil)
 	return s.each(prefix, after(prefix), func(_, key, _, _ []byte) (more bool, err error) {
-		s.View(now, func(sched *schedule.Schedule) {
+		s.View(func(sched *schedule.Schedule) {
 			q := sched.Lookup(crawl, string(key))
-			more = q == nil || yield(q)
+			more = q == nil || yield(q, sched.Now())
 		})
 		return more, nil
 	})
 }
 
-// View calls f with the schedule at a time. f must not change it.
-func (s *Store) View(now int64, f func(*schedule.Schedule)) {
+// View calls f with the schedule as it is now. f must not change it.
+func (s *Store) View(f func(*schedule.Schedule)) {
 	s.mu.Lock()
 	defer s.end()
-	s.advance(now)
+	s.advance()
 	f(s.sched)
 }
 

@@ -18,10 +18,14 @@ import (
 	"ephemera/live/schedule"
 )
 
-func open(t *testing.T, fs vfs.FS) *Store { return openWindow(t, fs, 0) }
+func open(t *testing.T, fs vfs.FS) *Store { return openAt(t, fs, 0, new(int64)) }
 
-func openWindow(t *testing.T, fs vfs.FS, window int) *Store {
-	s, err := Open("frontier", &Options{FS: fs, Delay: 1000, window: window})
+// showing is a clock that shows *now, in ms.
+func showing(now *int64) func() time.Time { return func() time.Time { return time.UnixMilli(*now) } }
+
+// openAt opens a store whose clock shows *now.
+func openAt(t *testing.T, fs vfs.FS, window int, now *int64) *Store {
+	s, err := Open("frontier", &Options{FS: fs, Delay: 1000, window: window, Now: showing(now)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +74,13 @@ func TestCrashKeepsOrderOfCalls(t *testing.T) {
 // TestHastenAfterRestart holds that a hold which ended while nothing ran keeps no URL from
 // being hastened.
 func TestHastenAfterRestart(t *testing.T) {
-	fs := vfs.NewCrashableMem()
-	s := open(t, fs)
+	fs, now := vfs.NewCrashableMem(), int64(5000)
+	s := openAt(t, fs, 0, &now)
 	id := schedule.ID{Crawl: "c", Key: "k", URL: "u"}
 	c, err := s.Put(id, 1<<52, 1000, nil)
 	c.Wait()
-	s.Hasten([]schedule.ID{id}, 5000)
-	taken, _, err2 := s.Take(schedule.Request{Now: 5000, Hold: 60_000})
+	s.Hasten([]schedule.ID{id})
+	taken, _, err2 := s.Take(schedule.Request{Hold: 60_000})
 	if len(taken) != 1 || err != nil || err2 != nil {
 		t.Fatal(taken, err, err2)
 	}
@@ -86,9 +90,10 @@ func TestHastenAfterRestart(t *testing.T) {
 		now int64
 		n   int
 	}{{64_999, 0}, {65_000, 1}} {
-		s = open(t, fs)
-		s.Hasten([]schedule.ID{id}, tt.now)
-		if taken, _, err := s.Take(schedule.Request{Now: tt.now, Hold: 60_000}); len(taken) != tt.n || err != nil {
+		now = tt.now
+		s = openAt(t, fs, 0, &now)
+		s.Hasten([]schedule.ID{id})
+		if taken, _, err := s.Take(schedule.Request{Hold: 60_000}); len(taken) != tt.n || err != nil {
 			t.Errorf("after %d ms %d are handed out, want %d: %v", tt.now, len(taken), tt.n, err)
 		}
 		s.Close()
@@ -97,7 +102,8 @@ func TestHastenAfterRestart(t *testing.T) {
 
 // TestHastenAgain: a URL that is hastened again keeps its place in its queue.
 func TestHastenAgain(t *testing.T) {
-	s := open(t, vfs.NewMem())
+	var now int64
+	s := openAt(t, vfs.NewMem(), 0, &now)
 	defer s.Close()
 	first, second := schedule.ID{Crawl: "c", Key: "k", URL: "z"}, schedule.ID{Crawl: "c", Key: "k", URL: "a"}
 	for _, id := range []schedule.ID{first, second} {
@@ -106,11 +112,13 @@ func TestHastenAgain(t *testing.T) {
 		}
 	}
 	for k, id := range []schedule.ID{first, second, first} {
-		if _, err := s.Hasten([]schedule.ID{id}, int64(5000+1000*k)); err != nil {
+		now = int64(5000 + 1000*k)
+		if _, err := s.Hasten([]schedule.ID{id}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	taken, _, err := s.Take(schedule.Request{Now: 9000, PerQueue: 1, Hold: 60_000})
+	now = 9000
+	taken, _, err := s.Take(schedule.Request{PerQueue: 1, Hold: 60_000})
 	if err != nil || len(taken) != 1 || taken[0].URL != first.URL {
 		t.Errorf("handed out are %v, %v; want %q", taken, err, first.URL)
 	}
@@ -218,22 +226,22 @@ func (q *modelQueue) count(now int64) (n schedule.Counts) {
 }
 
 // take returns the URLs of the request with what is kept of them.
-func (m *model) take(r schedule.Request) (got []string) {
+func (m *model) take(now int64, r schedule.Request) (got []string) {
 	served := 0
 	for _, q := range slices.Clone(m.queues) {
-		n := q.count(r.Now)
+		n := q.count(now)
 		delay := q.Delay
 		if delay < 0 {
 			delay = m.delay
 		}
 		if r.Crawl != "" && r.Crawl != q.crawl || r.Key != "" && r.Key != q.key ||
-			q.Blocked > r.Now || q.Last > 0 && q.Last+delay > r.Now ||
+			q.Blocked > now || q.Last > 0 && q.Last+delay > now ||
 			q.Most > 0 && n.Completed >= int(q.Most) || r.PerQueue > 0 && n.Held >= r.PerQueue {
 			continue
 		}
 		var due []*modelURL
 		for _, u := range q.urls {
-			if u.Due != schedule.Completed && u.Due <= r.Now && u.until <= r.Now {
+			if u.Due != schedule.Completed && u.Due <= now && u.until <= now {
 				due = append(due, u)
 			}
 		}
@@ -247,10 +255,10 @@ func (m *model) take(r schedule.Request) (got []string) {
 			due = due[:min(len(due), r.PerQueue-n.Held)]
 		}
 		for _, u := range due {
-			u.until = r.Now + r.Hold
+			u.until = now + r.Hold
 			got = append(got, show(&u.Record))
 		}
-		q.Last = r.Now
+		q.Last = now
 		m.queues = append(slices.DeleteFunc(m.queues, func(o *modelQueue) bool { return o == q }), q)
 		if served++; served == r.Queues || r.Enough > 0 && len(got) >= r.Enough {
 			break
@@ -285,18 +293,18 @@ func TestClock(t *testing.T) {
 	for _, d := range []int64{1000, -1000, hour, -hour, year, -year, 30 * year, -30 * year} {
 		for _, restarts := range []bool{false, true} {
 			fs := vfs.NewCrashableMem()
-			s := open(t, fs)
 			now := int64(1_700_000_000_000)
+			s := openAt(t, fs, 0, &now)
 			set := func(to int64) {
 				if now = to; restarts {
 					fs = crash(fs, 0, 1)
 					s.Close()
-					s = open(t, fs)
+					s = openAt(t, fs, 0, &now)
 				}
-				s.View(now, func(*schedule.Schedule) {}) // as services do each second
+				s.View(func(*schedule.Schedule) {}) // as services do each second
 			}
 			take := func() (got []string) {
-				taken, _, err := s.Take(schedule.Request{Now: now, Hold: hour})
+				taken, _, err := s.Take(schedule.Request{Hold: hour})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -366,10 +374,10 @@ func walk(t *testing.T, seed uint64) {
 	span := func() int64 { return []int64{0, 1, 2, 500, 1000, 2000, 5000}[rng.IntN(7)] }
 	fs := vfs.NewCrashableMem()
 	window := 1 + int(seed%4) // so that most URLs are on disk only
-	s := openWindow(t, fs, window)
+	now := int64(1_000_000_000)
+	s := openAt(t, fs, window, &now)
 	defer func() { s.Close() }()
 	m := &model{delay: 1000}
-	now := int64(1_000_000_000)
 	check := func(what, got, want any) {
 		t.Helper()
 		if !reflect.DeepEqual(got, want) {
@@ -405,7 +413,7 @@ func walk(t *testing.T, seed uint64) {
 			}
 		case call < 17:
 			r := schedule.Request{
-				Now: now, Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span(), Enough: rng.IntN(4),
+				Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span(), Enough: rng.IntN(4),
 			}
 			if rng.IntN(2) == 0 {
 				r.Crawl = id.Crawl
@@ -419,7 +427,7 @@ func walk(t *testing.T, seed uint64) {
 			for i := range taken {
 				got = append(got, show(&taken[i]))
 			}
-			check(r, got, m.take(r))
+			check(r, got, m.take(now, r))
 		case call < 20:
 			blocked, delay, most := now+span(), span()-1, uint32(rng.IntN(4))
 			limit := []func(l *schedule.Limits){
@@ -451,7 +459,7 @@ func walk(t *testing.T, seed uint64) {
 			})
 		case call < 24:
 			var places []int
-			places, err = s.Hasten([]schedule.ID{id}, now)
+			places, err = s.Hasten([]schedule.ID{id})
 			u := (*modelURL)(nil)
 			if q != nil {
 				u = q.urls[id.URL]
@@ -475,7 +483,7 @@ func walk(t *testing.T, seed uint64) {
 			s.end().Wait() // so that all of it is there, ends of holds too, which nobody waits for
 			fs = crash(fs, 50*rng.IntN(3), seed)
 			s.Close()
-			s = openWindow(t, fs, window)
+			s = openAt(t, fs, window, &now)
 			m.restart(now)
 			var got []string
 			for _, crawl := range names[:2] {
@@ -489,7 +497,7 @@ func walk(t *testing.T, seed uint64) {
 		}
 		check("error", err, nil)
 		check("removed", gone, want)
-		s.View(now, func(sched *schedule.Schedule) {
+		s.View(func(sched *schedule.Schedule) {
 			crawls := map[string]schedule.Counts{}
 			for _, q := range m.queues {
 				want := q.count(now)
@@ -530,9 +538,9 @@ func TestShift(t *testing.T) {
 	const minute, day = 60_000, 24 * 3_600_000
 	for _, step := range []int64{400 * day, -400 * day, 5 * minute} {
 		fs, now := vfs.NewMem(), int64(1000*day)
-		s := open(t, fs)
+		s := openAt(t, fs, 0, &now)
 		take := func() int {
-			records, _, err := s.Take(schedule.Request{Now: now, Crawl: "c", Hold: 60 * minute})
+			records, _, err := s.Take(schedule.Request{Crawl: "c", Hold: 60 * minute})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -546,7 +554,7 @@ func TestShift(t *testing.T) {
 		now += step + 59*minute
 		early := take()
 		s.Close()
-		s = open(t, fs)
+		s = openAt(t, fs, 0, &now)
 		again := take()
 		now += 2 * minute
 		if late := take(); early != 0 || again != 0 || late != 1 {
@@ -688,7 +696,8 @@ func TestFilter(t *testing.T) {
 // TestTakeMany holds that many URLs of a queue that are handed out at once come each with its own
 // data, in the order in which they are due, whatever their names, and without that of others.
 func TestTakeMany(t *testing.T) {
-	s := open(t, vfs.NewMem())
+	now := int64(5000)
+	s := openAt(t, vfs.NewMem(), 0, &now)
 	defer s.Close()
 	const n = 100
 	var want []string
@@ -703,7 +712,7 @@ func TestTakeMany(t *testing.T) {
 		}
 		want = append(want, fmt.Sprint(id, string(data)))
 	}
-	records, queues, err := s.Take(schedule.Request{Now: 5000, Hold: 1000})
+	records, queues, err := s.Take(schedule.Request{Hold: 1000})
 	if err != nil || queues != 2 {
 		t.Fatal(queues, err)
 	}

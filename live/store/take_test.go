@@ -17,7 +17,8 @@ import (
 // the disk fails before as many were taken as were wanted.
 func TestTakeWaitsThoughMoreFailed(t *testing.T) {
 	disk := vfs.NewCrashableMem()
-	s := openWindow(t, disk, takenAtOnce)
+	now := int64(1e9)
+	s := openAt(t, disk, takenAtOnce, &now)
 	const all = 20 * takenAtOnce
 	for i := range all {
 		id := schedule.ID{Crawl: "c", Key: "k", URL: fmt.Sprintf("https://k.example/%06d", i)}
@@ -28,7 +29,7 @@ func TestTakeWaitsThoughMoreFailed(t *testing.T) {
 	s.Close()
 
 	var fails, failed, slow atomic.Bool
-	s = openWindow(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	s = openAt(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		switch {
 		case op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo:
 			if slow.Load() {
@@ -39,20 +40,20 @@ func TestTakeWaitsThoughMoreFailed(t *testing.T) {
 			return errors.New("the disk fails")
 		}
 		return nil
-	})), takenAtOnce)
+	})), takenAtOnce, &now)
 	defer s.Close()
 	fails.Store(true)
 	slow.Store(true)
-	got, _, err := s.Take(schedule.Request{Now: 1e9, Hold: 1e9})
+	got, _, err := s.Take(schedule.Request{Hold: 1e9})
 	if err != nil || !failed.Load() || len(got) == 0 || len(got) == all {
 		t.Fatalf("%d URLs of %d, error %v, the disk failed: %v; want some, and that it failed",
 			len(got), all, err, failed.Load())
 	}
 	slow.Store(false)
-	again := openWindow(t, crash(disk, 0, 1), takenAtOnce)
+	again := openAt(t, crash(disk, 0, 1), takenAtOnce, &now)
 	defer again.Close()
 	for _, r := range got {
-		if !again.Held(r.ID, 1e9) {
+		if !again.Held(r.ID) {
 			t.Fatalf("%d URLs were handed out, and after a power cut %s is not held", len(got), r.URL)
 		}
 	}
