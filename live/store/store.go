@@ -30,6 +30,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -918,10 +919,33 @@ func (s *Store) get(key []byte) ([]byte, error) {
 	return bytes.Clone(value), nil
 }
 
+// Unfinished begins the name of a copy that is being made, or was when the program was killed. It is
+// next to where the copy will be.
+const Unfinished = ".unfinished-"
+
 // Backup copies the store, as it is now on disk, to a directory that is not there yet. Files
-// that do not change are linked where that is possible.
+// that do not change are linked where that is possible. The directory is there once the copy is whole.
 func (s *Store) Backup(dir string) error {
-	return s.db.Checkpoint(dir, pebble.WithFlushedWAL())
+	fs, parent := s.opt.FS, s.opt.FS.PathDir(dir)
+	if _, err := fs.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		return cmp.Or(err, fmt.Errorf("%s is there already; a copy is made under a new name", dir))
+	}
+	making := fs.PathJoin(parent, Unfinished+fs.PathBase(dir))
+	err := fs.RemoveAll(making) // what a kill left
+	if err == nil {
+		err = s.db.Checkpoint(making, pebble.WithFlushedWAL())
+	}
+	if err == nil {
+		err = fs.Rename(making, dir)
+	}
+	if err != nil {
+		return errors.Join(err, fs.RemoveAll(making))
+	}
+	d, err := fs.OpenDir(parent)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // Find returns what is kept of a URL, or nil if it is not known.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"ephemera/live/schedule"
 )
@@ -641,6 +642,48 @@ func TestBackup(t *testing.T) {
 	again.URLs("c", "", func(r *Record) bool { urls = append(urls, r.URL+" "+string(r.Data)); return true })
 	if err := again.Lost(); err != nil || !slices.Equal(urls, []string{"before data"}) {
 		t.Errorf("the copy has %q, want the one URL that was put before it was made: %v", urls, err)
+	}
+}
+
+// TestBackupThatIsKilled: whenever the program is killed, what is there under the name of a copy is a
+// whole one, and what is left of it next to it is in nobody's way.
+func TestBackupThatIsKilled(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	var during []*vfs.MemFS // what a kill leaves
+	begun := false
+	s := open(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(errorfs.Op) error {
+		if begun {
+			during = append(during, crash(disk, 100, 1))
+		}
+		return nil
+	})))
+	defer s.Close()
+	id := schedule.ID{Crawl: "c", Key: "k", URL: "u"}
+	c, err := s.Put(id, 1, 1, nil)
+	if c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	begun = true
+	if err := s.Backup("copy"); err != nil {
+		t.Fatal(err)
+	}
+	begun = false
+	for k, left := range during {
+		if _, err := left.Stat("copy"); err != nil {
+			continue
+		}
+		again, err := Open("copy", &Options{FS: left, Memory: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := again.Find(id)
+		if again.Close(); r == nil || err != nil {
+			t.Fatalf("after a kill at the call %d of %d to the disk the copy has no URL: %v", k, len(during), err)
+		}
+	}
+	disk.MkdirAll(Unfinished+"next", 0o700)
+	if err := s.Backup("next"); err != nil {
+		t.Error(err)
 	}
 }
 
