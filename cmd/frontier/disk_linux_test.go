@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +20,7 @@ import (
 
 	"ephemera/cmd/internal/clitest"
 	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/store"
 )
 
 // TestFullDisk holds that on a disk without a free byte calls that write fail with a
@@ -99,4 +104,31 @@ func TestFullDisk(t *testing.T) {
 	syscall.Kill(pid, syscall.SIGKILL)
 	s.conn.WaitForStateChange(t.Context(), connectivity.Ready) // the connection is known to be gone
 	reads()
+}
+
+// TestSignalWhileOpening: a signal ends a start that reads its state for long.
+func TestSignalWhileOpening(t *testing.T) {
+	dir := t.TempDir()
+	if err := must(store.Open(dir, nil)).Close(); err != nil {
+		t.Fatal(err)
+	}
+	pipe := must(filepath.Glob(dir + "/OPTIONS*"))[0]
+	if err := cmp.Or(os.Remove(pipe), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, []string{"-dir", dir, "-listen", "127.0.0.1:0", "-http", ""}, io.Discard, io.Discard)
+	}()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it does not end")
+	}
+	must(os.OpenFile(pipe, os.O_RDWR, 0)).Close() // what opens the state goes on
 }

@@ -282,16 +282,31 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	log := logger("frontier")
 
 	var counts atomic.Pointer[frontier.Server] // writes to disk, once it is there
-	st, err := store.Open(set.dir, &store.Options{
+	options := &store.Options{
 		Delay: frontier.StoreDelay, Log: logger("store"), Sync: set.sync, Uptime: clock.Now,
 		Synced: func(took time.Duration) {
 			if server := counts.Load(); server != nil {
 				server.Synced(took)
 			}
 		},
-	})
-	if err != nil {
-		return set.advise(err)
+	}
+	var st *store.Store
+	opened := make(chan error, 1)
+	go func() {
+		s, err := store.Open(set.dir, options)
+		st = s
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if err != nil {
+			return set.advise(err)
+		}
+	case <-ctx.Done(): // nothing was put yet
+		if set.exportTo != "" || set.importOf != "" {
+			return ctx.Err()
+		}
+		return nil
 	}
 	defer st.Close()
 	if set.exportTo != "" || set.importOf != "" {
@@ -320,7 +335,7 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	counts.Store(server)
-	options := []grpc.ServerOption{
+	calls := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(longestMessage), grpc.MaxConcurrentStreams(mostStreams),
 		grpc.KeepaliveParams(set.keepAlive),
 		grpc.KeepaliveEnforcementPolicy(
@@ -332,13 +347,13 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 		if err != nil {
 			return err
 		}
-		options = append(options, grpc.Creds(credentials.NewServerTLSFromCert(&cert)))
+		calls = append(calls, grpc.Creds(credentials.NewServerTLSFromCert(&cert)))
 	} else if host, _, _ := net.SplitHostPort(listen.Addr().String()); !net.ParseIP(host).IsLoopback() {
 		log.Warn("whoever reaches the address can read and change everything; "+
 			"-tls-cert and -tls-key encrypt it, and a firewall or proxy has to say who may",
 			"listen", listen.Addr())
 	}
-	g := grpc.NewServer(append(options, server.Interceptors()...)...)
+	g := grpc.NewServer(append(calls, server.Interceptors()...)...)
 	pb.RegisterURLFrontierServer(g, server)
 	frontier.RegisterNodes(g, server)
 	healthy := health.NewServer()

@@ -87,8 +87,10 @@ func explain(dir string, err error) error {
 		return fmt.Errorf("store %s: %w", dir, err)
 	case errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process":
 		return fmt.Errorf("store %s: %w", dir, ErrInUse)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("store %s: %w: the disk is full; make room, then start again", dir, err)
 	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EROFS) ||
-		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENOTDIR):
+		errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("store %s: %w", dir, err)
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")

@@ -203,7 +203,7 @@ func Open(dir string, o *Options) (*Store, error) {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	var err error
-	if s.db, err = pebble.Open(dir, po); err != nil {
+	if s.db, err = openPebble(dir, po); err != nil {
 		return nil, explain(dir, err)
 	}
 	s.batch = s.db.NewBatch()
@@ -223,6 +223,34 @@ func Open(dir string, o *Options) (*Store, error) {
 		s.closer.Go(func() { s.syncEvery(s.opt.Sync) })
 	}
 	return s, nil
+}
+
+// openPebble opens Pebble. Before it is open it flushes what its log has, and it would try that again
+// for ever: after one failure it tries nothing any more, and keeps the directory until the program ends.
+func openPebble(dir string, o *pebble.Options) (*pebble.DB, error) {
+	var db *pebble.DB
+	var opened atomic.Bool
+	ended := make(chan error, 1)
+	var flush atomic.Pointer[error] // why the last one failed, or that there was nothing to be written
+	o.EventListener.FlushEnd = func(i pebble.FlushInfo) { flush.Store(&i.Err) }
+	o.EventListener.BackgroundError = func(err error) {
+		o.Logger.Errorf("background error: %s", err)
+		if last := flush.Load(); last != nil && errors.Is(err, *last) && !opened.Load() {
+			ended <- err
+			select {}
+		}
+	}
+	go func() {
+		d, err := pebble.Open(dir, o)
+		opened.Store(true)
+		db = d
+		ended <- err
+	}()
+	err := <-ended
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
 }
 
 // pebbleLog hands Pebble's messages on. Pebble tries again at once what failed, a thousand

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -684,6 +685,34 @@ func TestBackupThatIsKilled(t *testing.T) {
 	disk.MkdirAll(Unfinished+"next", 0o700)
 	if err := s.Backup("next"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOpenOnFullDisk: where there is no room for what the log has, a start fails, and one with room has
+// all of it.
+func TestOpenOnFullDisk(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := open(t, disk)
+	id := schedule.ID{Crawl: "c", Key: "k", URL: "u"}
+	c, err := s.Put(id, 1, 1, nil)
+	if c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	disk = crash(disk, 0, 1)
+	s.Close()
+	full := errorfs.Wrap(crash(disk, 100, 1), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".sst") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	if _, err := Open("frontier", &Options{FS: full}); !strings.Contains(fmt.Sprint(err), "the disk is full") {
+		t.Errorf("the error is %v; want one that says that the disk is full", err)
+	}
+	s = open(t, disk)
+	defer s.Close()
+	if r, err := s.Find(id); r == nil || err != nil {
+		t.Errorf("what was acknowledged is not there when there is room: %v", err)
 	}
 }
 
