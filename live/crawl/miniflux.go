@@ -65,18 +65,14 @@ func (m *Miniflux) ask(method, path string, into any) error {
 	switch {
 	case err != nil:
 		return err
-	case status == http.StatusNotFound || status == http.StatusInternalServerError:
-		var says struct {
-			Text string `json:"error_message"`
-		}
-		if json.Unmarshal(body, &says) == nil && says.Text != "" { // it is Miniflux that answers
-			return errors.New(says.Text)
-		}
-		return m.away("answers %d", status)
 	case status == http.StatusUnauthorized:
 		return m.away("refuses the token; needed is that of an API key of its settings")
 	case status/100 != 2:
-		return m.away("answers %d", status)
+		var says struct {
+			Text string `json:"error_message"`
+		}
+		json.Unmarshal(body, &says) // if it is Miniflux that answers
+		return m.away("answers %d: %s", status, cmp.Or(says.Text, http.StatusText(status)))
 	case into == nil:
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -38,7 +39,8 @@ type fakeMiniflux struct {
 	now     func() time.Time
 	feeds   map[int64]*fakeFeed
 	entries int64
-	broken  bool // it does not answer
+	broken  bool                      // it does not answer
+	instead func(http.ResponseWriter) // answers for it; nil for nobody
 	refresh []int64
 }
 
@@ -46,6 +48,7 @@ type fakeFeed struct {
 	url      string
 	every    time.Duration // between its entries
 	fails    bool
+	refused  bool          // by a proxy, each refresh
 	wait     time.Duration // that its publisher asks for
 	checked  time.Time
 	answered time.Time // the last time that it did not fail
@@ -116,6 +119,8 @@ func (m *fakeMiniflux) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case strings.HasPrefix(q.URL.Path, "/clock/"): // of a publisher
 	case m.broken:
 		panic(http.ErrAbortHandler)
+	case m.instead != nil:
+		m.instead(w)
 	case q.Header.Get("X-Auth-Token") != "token":
 		m.give(w, "no token", nil)
 	case id == 0:
@@ -130,6 +135,10 @@ func (m *fakeMiniflux) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		m.give(w, "no feed", nil)
 	case q.Method == http.MethodPut:
 		m.refresh = append(m.refresh, id)
+		if f.refused {
+			w.WriteHeader(http.StatusGatewayTimeout)
+			return
+		}
 		m.fetch(f)
 		m.give(w, map[bool]string{true: "failing refresh", false: "refresh"}[f.fails], nil)
 	case part[2] == "entries":
@@ -265,26 +274,59 @@ func TestMiniflux(t *testing.T) {
 func TestMinifluxAway(t *testing.T) {
 	m := newFakeMiniflux(t)
 	m.feeds[1] = &fakeFeed{url: "http://f.test/feed", every: time.Hour}
-	s := steer(t, m).pass(10 * time.Hour)
+	s := steer(t, m).pass(3 * time.Hour)
 	r := s.feeds["http://f.test/feed"]
-	before := r.Items
-	set := func(broken bool) {
+	set := func(instead func(http.ResponseWriter)) {
 		m.mu.Lock()
-		m.broken = broken
+		m.instead = instead
 		m.mu.Unlock()
 	}
-	set(true)
-	s.pass(2 * time.Hour)
-	page := s.get("/").Body.String()
-	if r.Failures > 0 || r.Items != before || s.away == nil || !strings.Contains(page, "does not answer") {
-		t.Errorf("%+v, %v", r, s.away)
+	for _, tt := range []struct {
+		want    string
+		instead func(http.ResponseWriter)
+	}{
+		{"does not answer", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }},
+		{"answers 502: Bad Gateway", func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }},
+		{"answers 500: no database", func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusInternalServerError)
+			io.WriteString(w, `{"error_message": "no database"}`)
+		}},
+	} {
+		before := r.Items
+		set(tt.instead)
+		s.pass(time.Hour)
+		page := s.get("/").Body.String()
+		if r.Failures > 0 || r.Items != before || s.away == nil || !strings.Contains(page, tt.want) {
+			t.Errorf("%s: %+v, %v", tt.want, r, s.away)
+		}
+		set(nil)
+		s.pass(2 * time.Hour)
+		page = s.get("/").Body.String()
+		if r.Items != len(m.feeds[1].entries) || r.Items < before+2 || s.away != nil ||
+			strings.Contains(page, tt.want) {
+			t.Errorf("%s: %d items, of %d, %d before: %v", tt.want, r.Items, len(m.feeds[1].entries), before, s.away)
+		}
 	}
-	set(false)
-	s.pass(3 * time.Hour)
-	page = s.get("/").Body.String()
-	if r.Items != len(m.feeds[1].entries) || r.Items < before+4 || s.away != nil ||
-		strings.Contains(page, "does not answer") {
-		t.Errorf("%d items, of %d, %d before: %v", r.Items, len(m.feeds[1].entries), before, s.away)
+}
+
+// TestMinifluxRefused: a feed whose refreshes alone are answered with an error fails, and takes no
+// requests from others.
+func TestMinifluxRefused(t *testing.T) {
+	m := newFakeMiniflux(t)
+	for id := range int64(4) {
+		m.feeds[id+1] = &fakeFeed{url: fmt.Sprintf("http://f%d.test/feed", id+1), every: time.Hour, refused: id == 0}
+	}
+	s := steer(t, m).pass(10 * time.Hour)
+	asked := map[int64]int{}
+	for _, id := range m.refresh {
+		asked[id]++
+	}
+	if asked[1] < 3 || asked[1] > 6 || asked[2] < 8 || s.away != nil {
+		t.Errorf("the feeds were refreshed %v times; the first fails: %v", asked, s.away)
+	}
+	page := s.get("/").Body.String()
+	if r := s.feeds["http://f1.test/feed"]; r.Failures < 3 || !strings.Contains(page, "answers 504: Gateway Timeout") {
+		t.Errorf("%+v is not on the page", r)
 	}
 }
 

@@ -20,8 +20,7 @@ import (
 type Reader interface {
 	// Feeds returns the feeds that are to be fetched, and an error for each that is left out.
 	Feeds() (feeds []Outline, left []error, err error)
-	// Refresh has a feed fetched. What that brought is among its entries. An error that is an
-	// [Away] is of the reader itself; after another one there may be entries.
+	// Refresh has a feed fetched. What that brought is among its entries, also after an error.
 	Refresh(p feed.Place) error
 	// Entries returns how the last fetch of a feed ended, and what the reader has found of the
 	// feed since a place. It asks no publisher and changes nothing.
@@ -35,31 +34,34 @@ type Look struct {
 	byList time.Time // when the fetch was by the list of the reader, for which it is looked at; zero without one
 }
 
-// Away says that a reader does not answer, so that nothing is known of its feeds.
+// Away says that a reader does not do what it is asked for, so that nothing is known of its feeds.
 type Away struct{ Err error }
 
 func (e *Away) Error() string { return e.Err.Error() }
 func (e *Away) Unwrap() error { return e.Err }
 
-// away reports whether an error is of the reader itself.
+// away returns the error of a reader that does not do what it is asked for, or nil.
 func away(err error) *Away {
 	var a *Away
 	errors.As(err, &a)
 	return a
 }
 
-// look has a feed fetched, unless the reader does that by itself, and returns what it brought.
+// look has a feed fetched, unless the reader does that by itself, and returns what it brought. Where the
+// reader does not do it but still gives its list, it is not away, and the failure is the feed's.
 func (c *Crawler) look(p feed.Place) Look {
 	var failure error
 	if !c.opt.Shadow {
 		failure = c.reader.Refresh(p)
 	}
-	if away(failure) != nil {
-		return Look{Result: feed.Result{Outcome: feed.Failed, Place: p, Err: failure}}
-	}
 	l := c.reader.Entries(p)
 	if failure != nil && l.Err == nil {
 		l.Outcome, l.Feed, l.Err = feed.Failed, nil, failure
+	}
+	if a := away(l.Err); a != nil {
+		if _, _, err := c.reader.Feeds(); err == nil {
+			l.Err = a.Err
+		}
 	}
 	return l
 }
