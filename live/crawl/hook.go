@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,8 @@ import (
 
 // Each new item is posted to a program. What is still to be posted is kept with the journal,
 // and is forgotten when the program has taken it: so the program receives each item at least
-// once, and after a kill perhaps twice, with the same id.
+// once, and after a kill perhaps twice, with the same id. An item that it does not take has a wait of
+// its own, which is kept too.
 const (
 	hookPrefix  = "hook/"
 	hookTimeout = 10 * time.Second
@@ -35,11 +37,20 @@ type hook struct {
 	wait   time.Duration // after the first failure
 
 	// These are locked by the crawler's lock.
-	waiting  []place // items that are to be posted, the next one first
-	failures int     // in a row
-	since    time.Time
-	error    string // of the last failure
+	waiting []*posting // in the order of their places
+	silent  int        // times in a row that it did not answer
 }
+
+// posting is an item that is to be posted, as it is kept.
+type posting struct {
+	place
+	Failures int       `json:"failures,omitempty"`
+	Since    time.Time `json:"since,omitzero"` // the first failure
+	Again    time.Time `json:"again,omitzero"` // not before
+	Error    string    `json:"error,omitempty"`
+}
+
+func (p *posting) name() string { return hookPrefix + p.String() }
 
 func (o *Options) newHook() *hook {
 	return &hook{url: o.Hook, secret: o.HookSecret, wait: time.Second}
@@ -52,7 +63,7 @@ func (h *hook) values(e *entry, seq uint64) (values []store.Value) {
 		return nil
 	}
 	for k := range e.Items {
-		values = append(values, store.Value{Name: hookPrefix + place{seq, k}.String(), Data: []byte("1")})
+		values = append(values, store.Value{Name: hookPrefix + place{seq, k}.String(), Data: []byte("{}")})
 	}
 	return values
 }
@@ -60,7 +71,10 @@ func (h *hook) values(e *entry, seq uint64) (values []store.Value) {
 // take takes up what values returned, when it was kept.
 func (h *hook) take(values []store.Value) {
 	for _, v := range values {
-		p, _ := parsePlace(strings.TrimPrefix(v.Name, hookPrefix)) // as they were written
+		p := new(posting)
+		// Earlier versions wrote a number for one that had not failed.
+		json.Unmarshal(v.Data, p)
+		p.place, _ = parsePlace(strings.TrimPrefix(v.Name, hookPrefix)) // as they were written
 		h.waiting = append(h.waiting, p)
 	}
 }
@@ -89,26 +103,48 @@ type noticeFeed struct {
 	Categories []string `json:"categories,omitempty"`
 }
 
-// nextNotice returns the next item that is to be posted, and its notice. It is none if there is
-// no item, or if the item has not reached the disk yet.
-func (c *Crawler) nextNotice() (p place, body []byte, id string, err error) {
+// next returns the item that is posted next, or nil: one that has failed comes after those that have
+// not, when its wait is over.
+func (h *hook) next(now time.Time) (next *posting) {
+	for _, p := range h.waiting {
+		if p.Failures == 0 {
+			return p
+		}
+		left := p.Again.Sub(now) // more than any wait after the clock was set back
+		if (left <= 0 || left > 2*longestWait) && (next == nil || p.Again.Before(next.Again)) {
+			next = p
+		}
+	}
+	return next
+}
+
+// drop forgets an item.
+func (h *hook) drop(p *posting) {
+	h.waiting = slices.DeleteFunc(h.waiting, func(q *posting) bool { return q == p })
+}
+
+// nextNotice returns the next item that is to be posted, and its notice. The notice is none if there
+// is no item, or if the item has not reached the disk yet.
+func (c *Crawler) nextNotice() (p *posting, body []byte, id string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for h := c.hook; len(h.waiting) > 0; {
-		p = h.waiting[0]
-		mark, err := c.store.Value(hookPrefix + p.String())
+	for {
+		if p = c.hook.next(c.clock()); p == nil {
+			return nil, nil, "", nil
+		}
+		mark, err := c.store.Value(p.name())
 		if err != nil || mark == nil {
 			return p, nil, "", err
 		}
-		it, err := c.kept(&drop{place: p})
+		it, err := c.kept(&drop{place: p.place})
 		if err != nil {
 			return p, nil, "", err
 		}
 		if it == nil || c.feeds[it.Feed] == nil { // it is too old to be kept
-			if err := c.store.SetValue(hookPrefix+p.String(), nil); err != nil {
+			if err := c.store.SetValue(p.name(), nil); err != nil {
 				return p, nil, "", err
 			}
-			h.waiting = h.waiting[1:]
+			c.hook.drop(p)
 			continue
 		}
 		it.from = c.feeds[it.Feed]
@@ -117,16 +153,15 @@ func (c *Crawler) nextNotice() (p place, body []byte, id string, err error) {
 		body, err = json.Marshal(notice{"item", it.Key(), it.At.UTC(), of, it.asJSON()})
 		return p, body, it.Key(), err
 	}
-	return p, nil, "", nil
 }
 
-// post makes the request, and returns why the program has not taken it.
-func (h *hook) post(ctx context.Context, agent string, body []byte, id string) error {
+// post makes the request, and returns whether the program answers, and why it has not taken the item.
+func (h *hook) post(ctx context.Context, agent string, body []byte, id string) (answers bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return false, err
 	}
 	mac := hmac.New(sha256.New, h.secret)
 	mac.Write(body)
@@ -138,55 +173,81 @@ func (h *hook) post(ctx context.Context, agent string, body []byte, id string) e
 	res, err := client.Do(r)
 	var in *url.Error
 	if errors.As(err, &in) {
-		return in.Err // without the address, which may be a secret
+		return false, in.Err // without the address, which may be a secret
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer res.Body.Close()
 	io.CopyN(io.Discard, res.Body, 64<<10)
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("it answers %s", res.Status)
+		return true, fmt.Errorf("it answers %s", res.Status)
 	}
-	return nil
+	return true, nil
 }
 
-// postNext posts the next item, and returns whether there was one, and for how long to wait
-// before the next. After a failure the others come first, so that one item which the program
-// cannot take holds up no other.
+// after returns how long to wait after failures in a row.
+func (h *hook) after(failures int) time.Duration {
+	wait := h.wait
+	for range min(failures-1, 20) {
+		wait = min(2*wait, longestWait)
+	}
+	return wait + rand.N(wait/2+1)
+}
+
+// postNext posts the next item, and returns whether there was one, and for how long to wait before
+// the next: the least wait after one that the program refused, and longer each time while it does not
+// answer.
 func (c *Crawler) postNext(ctx context.Context) (was bool, wait time.Duration) {
-	h := c.hook
+	h, answers := c.hook, false
 	p, body, id, err := c.nextNotice()
 	if err == nil && body == nil {
 		return false, time.Second
 	}
 	if err == nil {
-		err = h.post(ctx, c.opt.Agent, body, id)
+		answers, err = h.post(ctx, c.opt.Agent, body, id)
 	}
 	if err == nil {
-		err = c.store.SetValue(hookPrefix+p.String(), nil)
+		err = c.store.SetValue(p.name(), nil)
+	}
+	if err != nil && ctx.Err() != nil { // it says nothing of the program
+		return true, 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case ctx.Err() != nil: // it says nothing of the program
-		return true, 0
-	case err == nil:
-		h.waiting, h.failures, h.error = h.waiting[1:], 0, ""
+	if h.silent++; answers {
+		h.silent = 0
+	}
+	if err == nil {
+		h.drop(p)
 		return true, 0
 	}
-	if h.failures == 0 {
-		h.since = c.clock()
+	if len(h.failed()) == 0 {
 		c.opt.Log.Warn("the program of -hook does not take an item; it is posted again", "error", err)
 	}
-	wait = h.wait
-	for range min(h.failures, 20) {
-		wait = min(2*wait, longestWait)
+	now := c.clock()
+	if p.Failures++; p.Failures == 1 {
+		p.Since = now
 	}
-	h.failures++
-	h.error = err.Error()
-	h.waiting = append(h.waiting[1:], p)
-	return true, wait + rand.N(wait/2+1)
+	p.Again, p.Error = now.Add(h.after(p.Failures)), err.Error()
+	data, err := json.Marshal(p)
+	if err == nil {
+		err = c.store.SetValue(p.name(), data)
+	}
+	if err != nil {
+		c.opt.Log.Error("the wait of an item was not kept", "error", err)
+	}
+	return true, h.after(h.silent)
+}
+
+// failed returns the items that wait after a failure.
+func (h *hook) failed() (all []*posting) {
+	for _, p := range h.waiting {
+		if p.Failures > 0 {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // postAll posts items until the context ends.

@@ -48,7 +48,7 @@ func newReceiver(t *testing.T, secret string) *receiver {
 	return r
 }
 
-// hooked is a crawler of feed 0 that tells a program.
+// hooked is a crawler of feed 0 that posts to a program.
 func (l life) hooked(r *receiver, secret string) *sim {
 	s := l.open(io.Discard)
 	s.hook.url, s.hook.secret, s.hook.wait = r.URL, []byte(secret), time.Millisecond
@@ -68,8 +68,7 @@ func (s *sim) show(ids ...uint64) {
 	commit.Wait()
 }
 
-// TestHook: each new item is posted, signed; those of a first look are not new. While the program
-// fails, waits grow; an item that it never takes holds up no other.
+// TestHook: each new item is posted, signed; those of a first look are not new.
 func TestHook(t *testing.T) {
 	p := newReceiver(t, "s3cret")
 	s := newLife(t, newReferee(t, 30).Server, 30, address(0)).hooked(p, "s3cret").pass(10 * time.Minute)
@@ -78,60 +77,78 @@ func TestHook(t *testing.T) {
 		t.Fatalf("%d items, of which %d are to be posted", s.stats.Items, len(s.hook.waiting))
 	}
 	s.show(1, 2, 3)
-	failing := true
+	s.postWaiting(t.Context())
+	if len(p.ids) != 3 || len(s.hook.waiting) > 0 || len(p.wrong) > 0 || p.items[0].URL != "http://news.test/" {
+		t.Errorf("%v were taken, %v wait; %v", p.ids, s.hook.waiting, p.wrong)
+	}
+	if was, _ := s.postNext(t.Context()); was {
+		t.Error("more is posted than there is")
+	}
+}
+
+// TestHookRefuses: items that the program refuses hold up no other, and are posted again after longer
+// and longer waits, also after a restart. Where it does not answer, all wait.
+func TestHookRefuses(t *testing.T) {
+	p := newReceiver(t, "s3cret")
+	l := newLife(t, newReferee(t, 30).Server, 30, address(0))
+	s := l.hooked(p, "s3cret").pass(10 * time.Minute)
+	defer func() { s.Close() }()
+	bad, posted := map[string]bool{}, 0
 	p.status = func(says notice) int {
-		if failing {
+		if posted++; len(bad) < 3 || bad[says.ID] {
+			bad[says.ID] = true
 			return http.StatusBadGateway
 		}
 		return http.StatusOK
 	}
-	var waits []time.Duration
+	s.show(1, 2, 3)
+	var last time.Duration
 	for range 8 {
-		was, wait := s.postNext(t.Context())
-		if waits = append(waits, wait); !was || !strings.Contains(s.hook.error, "502") {
-			t.Error(was, s.hook.error)
+		posted = 0
+		for was := true; was; {
+			var wait time.Duration
+			if was, wait = s.postNext(t.Context()); wait > time.Second {
+				t.Fatalf("after a refusal others wait for %v", wait)
+			}
 		}
-	}
-	for k := 2; k < len(waits); k++ { // each has up to half of it more
-		if waits[k] <= waits[k-2] {
-			t.Errorf("after failures it waits %v", waits)
+		wait := s.hook.waiting[0].Again.Sub(s.now)
+		if posted != 3 || wait <= last {
+			t.Fatalf("%d were posted, and the first waits for %v after %v; want 3 and more", posted, wait, last)
 		}
+		s.now, last = s.now.Add(3*wait/2), wait // each has up to half of it more
 	}
-	if page := s.get("/").Body.String(); !strings.Contains(page, "it answers 502 Bad Gateway. 3 items wait") {
+	if page := s.get("/").Body.String(); !strings.Contains(page, "has not taken 3 of the 3 items that wait") ||
+		!strings.Contains(page, "it answers 502 Bad Gateway. Each") {
 		t.Errorf("the page does not say it: %.1000s", page)
 	}
-	s.hook.wait, s.hook.failures = time.Second, 1000
-	if _, wait := s.postNext(t.Context()); wait < longestWait || wait > 2*longestWait {
-		t.Errorf("it waits %v at last", wait)
-	}
-	if s.hook.wait = time.Millisecond; len(p.ids) > 0 || len(s.hook.waiting) != 3 {
-		t.Fatal(p.ids, s.hook.waiting)
-	}
-	failing = false
-	bad := s.hook.waiting[0]
-	var badID string
-	p.status = func(says notice) int {
-		if badID == "" {
-			badID = says.ID
-		}
-		if says.ID == badID {
-			return http.StatusBadRequest
-		}
-		return http.StatusOK
-	}
-	for range 4 {
+	for range 8 {
+		s.now = s.now.Add(2 * longestWait)
 		s.postNext(t.Context())
 	}
-	if len(p.ids) != 2 || !slices.Equal(s.hook.waiting, []place{bad}) || len(p.wrong) > 0 ||
-		p.items[0].URL != "http://news.test/" {
-		t.Errorf("%v were taken, %v wait; %v", p.ids, s.hook.waiting, p.wrong)
+	check(s.Close())
+	l.Begin, posted = s.now, 0
+	s = l.hooked(p, "s3cret")
+	s.now = s.now.Add(2 * longestWait)
+	s.show(4)
+	if s.postNext(t.Context()); len(p.ids) != 1 || posted != 1 {
+		t.Errorf("%d were posted and %v taken; want the new one before those that were refused", posted, p.ids)
 	}
-	badID = "none"
-	if s.postNext(t.Context()); len(p.ids) != 3 || len(s.hook.waiting) > 0 || s.hook.error != "" {
-		t.Errorf("%v were taken, %v wait, %s", p.ids, s.hook.waiting, s.hook.error)
+	if first := s.hook.waiting[0]; first.Failures < 8 || first.Error == "" {
+		t.Errorf("after a restart: %+v", first)
 	}
-	if was, _ := s.postNext(t.Context()); was {
-		t.Error("more is posted than there is")
+	s.now = s.now.Add(-10 * time.Hour) // as its clock was set
+	s.clock()
+	if s.hook.next(s.now) == nil {
+		t.Error("after the clock was set back none is posted again")
+	}
+	p.status = func(notice) int { panic(http.ErrAbortHandler) }
+	s.hook.wait, last = time.Second, 0
+	for range 5 {
+		_, wait := s.postNext(t.Context())
+		if wait <= last {
+			t.Errorf("while there is no answer it waits for %v after %v", wait, last)
+		}
+		s.now, last = s.now.Add(2*longestWait), wait
 	}
 }
 
@@ -146,7 +163,7 @@ func TestHookKilled(t *testing.T) {
 	s.show(4, 5)
 	_, body, id, err := s.nextNotice()
 	check(err)
-	check(s.hook.post(t.Context(), s.opt.Agent, body, id)) // and then it is killed
+	must(s.hook.post(t.Context(), s.opt.Agent, body, id)) // and then it is killed
 	if len(p.ids) != 4 {
 		t.Fatal(p.ids)
 	}

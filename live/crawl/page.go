@@ -247,20 +247,22 @@ func (v *view) Categories() (names []string) {
 	return slices.Compact(names)
 }
 
-// hookView is a program of -hook that fails.
+// hookView is what is wrong with the program of -hook.
 type hookView struct {
-	Since   time.Time
-	Error   string
-	Waiting int
+	Failed int // items
+	Since  time.Time
+	Error  string // of the one that failed last
 }
 
-// Hook returns that of the crawler if it fails.
+// Hook returns that of the crawler if there are items that failed.
 func (v *view) Hook() *hookView {
-	h := v.hook
-	if h.error == "" {
+	failed := v.hook.failed()
+	if len(failed) == 0 {
 		return nil
 	}
-	return &hookView{h.since, h.error, len(h.waiting)}
+	since := slices.MinFunc(failed, func(a, b *posting) int { return a.Since.Compare(b.Since) }).Since
+	last := slices.MaxFunc(failed, func(a, b *posting) int { return a.Again.Compare(b.Again) })
+	return &hookView{len(failed), since, last.Error}
 }
 
 // Waiting returns how many items are still to be posted.
