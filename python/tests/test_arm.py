@@ -88,3 +88,16 @@ def test_wrong_arguments(arguments, words):
         env.step(2)
     with pytest.raises(ValueError, match="option 'cost' is not taken"):
         env.reset(options={"cost": 1})
+    changes = [ephemera.Change(5, shuffle=True)]
+    with pytest.raises(ValueError, match="deals its parameters out anew at epoch 5"):
+        ephemera.ArmEnv(ephemera.Instance(ephemera.load_instance().sources, 1, changes=changes))
+
+
+def test_sources_change():
+    """An arm changes as its source does."""
+    paper = ephemera.load_instance()
+    (first, *_), silent = paper.sources, ephemera.Source("1", 0, 0.7, 1)
+    env = ephemera.ArmEnv(ephemera.Instance(paper.sources, 1, changes=[ephemera.Change(50, [silent])]), world="mean")
+    env.reset(seed=1)
+    found = [env.step(1)[4]["interest"] for _ in range(100)]
+    assert first.rate > 0 and min(found[:49]) > 0 and max(found[90:]) < 1e-6

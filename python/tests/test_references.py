@@ -31,6 +31,29 @@ def test_inverse_and_ages():
     np.testing.assert_array_equal(states[6], ephemera.state_at_age("paper", [7, 7, 7, 7]))
 
 
+@pytest.mark.parametrize(
+    "name", ["drift:10:1", "lognormal:10:1:power", "lognormal:10:1:hump", "lognormal:10:1:mixture", "pages-pinged:20:1",
+             "hosts:8:1", "mixed:5:2"],
+)  # fmt: skip
+def test_instances_are_data(name, tmp_path):
+    """All that a name stands for is in the data, which is the same instance again."""
+    data = ephemera.load_instance(name)
+    (tmp_path / "same.toml").write_text(data.toml())
+    assert ephemera.load_instance(data) == data == ephemera.load_instance(tmp_path / "same.toml")
+    np.testing.assert_array_equal(ephemera.threshold(name, 0.01), ephemera.threshold(data, 0.01))
+    np.testing.assert_array_equal(ephemera.curves(name, 20), ephemera.curves(data, 20))
+    world = {"world": "pages"} if name.startswith("pages") else {}
+    want = ephemera.run("round-robin", name, 8000, seed=3, **world)
+    assert ephemera.run("round-robin", data, 8000, seed=3, **world).outcome == want.outcome
+    seen, _ = ephemera.ArmEnv(name, **world).reset(seed=1)
+    assert seen[0] > 0
+    if name.startswith("drift"):
+        first = data.changes[0]
+        assert not data.after(first.at).changes and data.after(first.at).sources == data.sources
+        changed = {s.name: s for s in first.sources}
+        assert all(s == changed.get(s.name, s) for s in data.after(first.at + 1).sources) and changed
+
+
 def test_relax_bounds_whittle():
     for budget in (1, 2, 3):
         r = ephemera.relax("paper", budget)

@@ -6,7 +6,7 @@ from ._library import Error
 from .arm import ArmEnv
 from .crawler import Belief, Crawler
 from .envs import CrawlEnv, CrawlVectorEnv
-from .instance import Instance, InstanceLike, Source
+from .instance import Change, Instance, InstanceLike, Source
 from .policies import Crawls, Learner, Policy, View, sources
 from .protocol import Benchmark, benchmark, benchmark_run
 from .references import (
@@ -37,6 +37,7 @@ __all__ = [
     "ArmEnv",
     "Belief",
     "Benchmark",
+    "Change",
     "Comparison",
     "CrawlEnv",
     "CrawlVectorEnv",

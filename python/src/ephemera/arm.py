@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from .envs import CrawlEnv
-from .instance import Instance, InstanceLike
+from .instance import Change, Instance, InstanceLike
 from .references import load_instance, state_at_age
 from .world import World, seed_of
 
@@ -31,7 +31,8 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
         ``age``: ln(1 + s), s the epochs since the last crawl;
         ``found``: what the last crawl brought over u*;
         ``price``: λC/u*.
-    Here u* is the ceiling of the source, what waits in the end if it is never crawled, and C the cost of a crawl.
+    Here u* is the ceiling of the source, what waits in the end if it is never crawled and never changes, and C the
+    cost of a crawl.
 
     Action: 1 crawls, 0 waits.
 
@@ -65,6 +66,10 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
             if name not in ("world", "knowledge", "marks"):
                 raise TypeError(f"unknown keyword {name!r}; allowed are source, price, world, knowledge, marks")
         self._all = instance if isinstance(instance, Instance) else load_instance(instance)
+        if shuffled := [c.at for c in self._all.changes if c.shuffle]:
+            raise ValueError(
+                f"the instance deals its parameters out anew at epoch {shuffled[0]}; allowed are changes of sources"
+            )
         if source is not None and not 0 <= operator.index(source) < len(self._all.sources):
             raise ValueError(f"source is {source}; allowed are 0 to {len(self._all.sources) - 1}, and None")
         low_high = np.array([] if price is None else price, np.float64).reshape(-1)
@@ -84,7 +89,8 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
         """Return the world of a source alone, its ceiling u* and its cost C."""
         if number not in self._arms:
             s = self._all.sources[number]
-            alone = Instance([s], s.cost, f"{self._all.id}/{number + 1}")
+            changes = [Change(c.at, [x for x in c.sources if x.name == s.name]) for c in self._all.changes]
+            alone = Instance([s], s.cost, f"{self._all.id}/{number + 1}", changes=[c for c in changes if c.sources])
             ceiling = float(state_at_age(alone, [2**53])[0])
             if not ceiling > 0:
                 raise ValueError(

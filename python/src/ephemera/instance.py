@@ -10,14 +10,18 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True)
 class Source:
-    """One source of ephemeral content."""
+    """One source of ephemeral content.
+
+    A page has the law ``freshness`` and the rate 1; its ``decay`` is Δ, changes per epoch, and its ``interest`` its
+    importance μ, of an epoch in which the copy is fresh.
+    """
 
     name: str
     rate: float
@@ -34,6 +38,37 @@ class Source:
     """The chance that a crawl fails, and brings nothing; 0 to .95."""
     host: str = ""
     """The host that it is at; without, one of its own."""
+    law: str = ""
+    """How an item's interest depends on its age: empty for exponential, ``power``, ``hump`` and others of the
+    documentation of the model, or ``freshness``."""
+    shape: float = 0.0
+    """k of a law that has one; 0 for the law's usual."""
+    batch: int = 0
+    """Items that arrive together; 0 for 1."""
+    recall: float = 0.0
+    """Of a page: the share of its changes that send a ping."""
+    false: float = 0.0
+    """Of a page: pings per epoch that no change made."""
+
+    def _lines(self) -> list[str]:
+        """Return the source as lines of an instance file, without what it leaves at its default."""
+        lines = [f"name = {_text(self.name)}"]
+        lines += [f"{k} = {_number(getattr(self, k))}" for k in ("rate", "decay", "interest", "window", "cost")]
+        lines += [f"{k} = {_number(v)}" for k in ("fails", "shape", "recall", "false") if (v := getattr(self, k))]
+        lines += [f"{k} = {_text(v)}" for k in ("host", "law") if (v := getattr(self, k))]
+        return [*lines, f"batch = {int(self.batch)}"] if self.batch else lines
+
+
+@dataclass(frozen=True)
+class Change:
+    """Other parameters of sources from an epoch on; what was published before keeps its law."""
+
+    at: int
+    """Epoch, 1 or more."""
+    sources: Sequence[Source] = ()
+    """The new parameters of the sources of these names, whose costs stay."""
+    shuffle: bool = False
+    """Whether the parameters of all sources are dealt out among them anew, in place of new ones."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +82,31 @@ class Instance:
     per_host: int = 0
     """Crawls of one host that an epoch has room for; more fail. 0 for any number."""
 
+    changes: Sequence[Change] = ()
+    """In the order of time."""
+
     def toml(self) -> str:
         """Return the instance as the text of an instance file."""
         lines = [f"id = {_text(self.id)}", f"budget = {_number(self.budget)}", f"per_host = {int(self.per_host)}"]
         for s in self.sources:
-            lines += ["", "[[source]]", f"name = {_text(s.name)}"]
-            lines += [
-                f"{k} = {_number(getattr(s, k))}" for k in ("rate", "decay", "interest", "window", "cost", "fails")
-            ]
-            lines += [f"host = {_text(s.host)}"]
+            lines += ["", "[[source]]", *s._lines()]
+        for c in self.changes:
+            lines += ["", "[[change]]", f"at = {int(c.at)}", *["shuffle = true"] * bool(c.shuffle)]
+            for s in c.sources:
+                lines += ["", "[[change.source]]", *s._lines()]
         return "\n".join(lines) + "\n"
+
+    def after(self, epochs: int) -> Instance:
+        """Return the instance that this one has become after so many epochs, without changes."""
+        now = {s.name: s for s in self.sources}
+        for c in self.changes:
+            if c.at < epochs:
+                if c.shuffle:
+                    raise ValueError(
+                        f"the change at epoch {c.at} deals parameters out anew, which the Go code alone knows"
+                    )
+                now |= {s.name: s for s in c.sources}
+        return replace(self, sources=[now[s.name] for s in self.sources], changes=())
 
 
 InstanceLike: TypeAlias = "str | os.PathLike[str] | Instance"
@@ -93,5 +143,9 @@ def named(instance: InstanceLike) -> str:
 
 def from_table(table: Mapping[str, Any]) -> Instance:
     """Return the instance that a TOML file holds."""
-    of = [Source(**s) for s in table["source"]]
-    return Instance(of, table["budget"], table["id"], table.get("per_host", 0))
+
+    def sources(of: Mapping[str, Any]) -> list[Source]:
+        return [Source(**s) for s in of.get("source", ())]
+
+    changes = [Change(c["at"], sources(c), c.get("shuffle", False)) for c in table.get("change", ())]
+    return Instance(sources(table), table["budget"], table["id"], table.get("per_host", 0), changes)
