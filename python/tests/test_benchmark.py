@@ -1,5 +1,6 @@
 """The benchmark: tracks, test seeds, and runs that are kept."""
 
+import functools
 import gzip
 import json
 import os
@@ -7,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -122,10 +124,21 @@ def test_recordings(tmp_path):
     assert not [t for t in ephemera.benchmark(Waits, "items", **short).row["tasks"] if "Recording" in t]
     (half,) = b.comparisons["Recording-hn-v2"].runs
     assert 499 <= half["epochs"] <= 500  # of 1000 hours the second half
-    one = ephemera.benchmark(Waits, "items", tasks=["Recording-hn-v1"], trace=tmp_path / "trace_hn.csv.gz", seeds=1)
+    one = ephemera.benchmark(Waits, "items", tasks=["Recording-hn-v1"], trace=tmp_path, seeds=5)
     assert list(one.row["tasks"]) == ["Recording-hn-v1"]
-    with pytest.raises(ValueError, match="Recording-fbmedia2016-v2 needs its recording"):
-        ephemera.benchmark(Waits, "items", tasks=["Recording-fbmedia2016-v2"])
+    assert one.row["seeds"] == 1 and one.row["mean"]["lo"] is one.row["tasks"]["Recording-hn-v1"]["lo"] is None
+    both = ephemera.benchmark(Waits, "items", tasks=["TableI-v1", "Recording-hn-v1"], trace=tmp_path, seeds=5, steps=50)
+    assert both.row["tasks"]["Recording-hn-v1"] == one.row["tasks"]["Recording-hn-v1"]
+    assert both.row["tasks"]["TableI-v1"]["lo"] < both.row["mean"]["lo"] < both.row["mean"]["hi"]
+    assert both.shares.shape == (5, 2) and set(both.shares[:, 1]) == {one.shares.item()}
+    assert both.row["epochs"] == 5 * 50 + one.row["epochs"]
+    for task, where, words in (
+        ("Recording-fbmedia2016-v2", None, "Recording-fbmedia2016-v2 plays trace_fbmedia2016.csv.gz; trace is no dir"),
+        ("Recording-fbmedia2016-v2", tmp_path, "needed is the directory with that file"),
+        ("Recording-hn-v2", tmp_path / "trace_hn.csv.gz", "needed is the directory of the recordings"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ephemera.benchmark(Waits, "items", tasks=[task], trace=where)
 
 
 def test_worlds_of_tests_are_not_trained_in():
@@ -152,23 +165,223 @@ def test_runs_are_kept(tmp_path, command):
     def played(**how):
         Waits.shown.clear()
         b = ephemera.benchmark(Waits, "harvest", out=tmp_path, **{**SHORT, **how})
-        return b, sum(isinstance(x, dict) for x in Waits.shown)
+        return b, sum(isinstance(x, dict) and x["epochs"] > 20 for x in Waits.shown)
 
     first, runs = played()
-    assert runs == 10 and json.loads((tmp_path / "benchmark.json").read_text()) == first.row
-    next((tmp_path / "TableI-v1" / "runs").iterdir()).unlink()
+    assert runs == 10 and json.loads((first.directory / "benchmark.json").read_text()) == first.row
+    next((first.directory / "TableI-v1" / "runs").iterdir()).unlink()
     again, runs = played()
-    assert runs == 1 and again.row == first.row
-    assert played(steps=100)[1] == 10 and played(seeds=6)[1] == 2 and played(name="other")[1] == 10
-    command("report", tmp_path / "TableI-v1")
-    assert (
-        "Waits" in (tmp_path / "TableI-v1" / "report.html").read_text()
-        or "other" in (tmp_path / "TableI-v1" / "report.html").read_text()
-    )
+    assert runs == 1 and again.row == first.row and again.directory == first.directory
+    assert played(steps=100)[1] == 10 and played(seeds=6)[1] == 2
+    other, runs = played(name="other")
+    assert runs == 10 and other.directory != first.directory and first.directory.parent == tmp_path
+    for b, name in ((first, "Waits"), (other, "other")):
+        command("report", b.directory / "TableI-v1")
+        assert name in (b.directory / "TableI-v1" / "report.html").read_text()
+        assert json.loads((b.directory / "benchmark.json").read_text())["policy"] == name
+
+
+SCALE = 1.0
+
+
+class Weighted:
+    """Crawls what has waited longest, the sources not alike."""
+
+    def __init__(self, weight, file=None):
+        self.weight, self.file = weight, file
+
+    def begin(self, info):
+        weight = float(np.load(self.file)) if self.file else self.weight
+        self.weights = 1 + weight * np.arange(len(info["costs"]))
+
+    def select(self, view):
+        return view.age * self.weights
+
+
+def closed(weight):
+    return lambda: Weighted(weight)
+
+
+def constant():
+    return Weighted(SCALE)
+
+
+def loaded(file):
+    return Weighted(float(np.load(file)))
+
+
+def cell(text):
+    """Run a cell of a notebook, which no file holds."""
+    room = {"np": np, "__name__": "__main__"}
+    exec(text, room)
+    return room["Mine"]
+
+
+CELL = "class Mine:\n    def select(self, view):\n        return view.age * ({} + np.arange(len(view.age)))\n"
+DEEP = "def weight(n):\n    return {} + np.arange(n)\n" + CELL.replace(
+    "({} + np.arange(len(view.age)))", "weight(len(view.age))"
+)
+
+
+def of_file(at):
+    def write(room, weight):
+        np.save(room / "weights.npy", np.array(weight))
+        return at(room / "weights.npy")
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda room, w: functools.partial(Weighted, w),
+        lambda room, w: closed(w),
+        lambda room, w: ephemera.gym_policy(lambda seen: seen[:4] * (1 + w * np.arange(4))),
+        lambda room, w: cell(CELL.format(w)),
+        lambda room, w: cell(DEEP.format(w)),
+        lambda room, w: [constant, globals().update(SCALE=w)][0],
+        lambda room, w: functools.partial(functools.cache(Weighted), np.float64(w)),
+        of_file(lambda file: functools.partial(loaded, file)),
+        of_file(lambda file: functools.partial(Weighted, 0.0, file)),
+    ],
+    ids=["partial", "closure", "gym", "cell", "cell that calls", "constant", "wrapped", "file", "file of begin"],
+)
+def test_kept_runs_are_those_of_the_policy(make, tmp_path):
+    """A policy that is another under the same name has other figures, and the same one has those that are kept."""
+    how = {"tasks": ["TableI-v1"], "seeds": 2, "steps": 200, "track": "harvest", "name": "mine"}
+    weights = [0.0, 3.0]
+
+    def policy(weight):
+        return make(tmp_path, weight)
+
+    want = [ephemera.benchmark(policy(w), **how).shares for w in weights]
+    assert (want[0] != want[1]).all()
+    for _ in range(2):
+        for w, shares in zip(weights, want, strict=True):
+            np.testing.assert_array_equal(ephemera.benchmark(policy(w), out=tmp_path / "kept", **how).shares, shares)
+    assert len(list((tmp_path / "kept").rglob("runs/*.json"))) == 4  # the second time none was played
+
+
+def test_kept_runs_are_those_of_the_recording(tmp_path):
+    def recorded(gap):
+        rows = [f"{'abcdefgh'[k % 7]},{1_500_000_000 + gap * k},{1 + k % 7}" for k in range(2000)]
+        text = "\n".join(["source,published_unix,utility", *rows])
+        (tmp_path / "trace_hn.csv.gz").write_bytes(gzip.compress(text.encode()))
+        how = {"tasks": ["Recording-hn-v2"], "trace": tmp_path}
+        return [ephemera.benchmark("round-robin", **how, **kept).row for kept in ({}, {"out": tmp_path / "kept"})]
+
+    for gap in (900, 1900):
+        played, kept = recorded(gap)
+        assert played == kept
+
+
+def test_what_cannot_be_known_is_played_again(tmp_path):
+    """A policy that holds what no other call can have is never taken for the one before, and that is said."""
+    how = {"tasks": ["TableI-v1"], "seeds": 2, "steps": 50, "track": "harvest", "out": tmp_path}
+    lock = threading.Lock()
+
+    def policy(view):
+        with lock:
+            return view.age * 1.0
+
+    rooms = []
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=r"policy holds a _thread.lock, of which nothing says"):
+            rooms.append(ephemera.benchmark(policy, **how).directory)
+    assert rooms[0] != rooms[1]
+    chance = {"rng": np.random.default_rng()}
+
+    class ByChance:
+        def select(self, view):
+            return chance["rng"].random(len(view.age))
+
+    class Drawn(ByChance):
+        def __init__(self):
+            self.start = np.random.default_rng().random()
+
+    assert ephemera.benchmark(Drawn, **how).directory.name.startswith("Drawn-")
+    assert ephemera.benchmark(longest, **how).directory == ephemera.benchmark(longest, **how).directory
+
+
+MINE = """
+import dataclasses, enum, functools, re
+import numpy as np
+import helper
+
+class Kind(enum.Enum):
+    A = 1
+
+@dataclasses.dataclass
+class Mine:
+    w: float = 1.0
+    kinds: set = dataclasses.field(default_factory=lambda: {'a', 'b', 'c'})
+
+    def select(self, view):
+        return helper.score(view) * self.w * (Kind.A.value in {1, 2, 'x'})
+
+    @functools.cached_property
+    def x(self):
+        return re.compile('a')
+
+    @property
+    def y(self):
+        return super().__repr__()
+
+policy = functools.partial(Mine, np.float64(2))
+"""
+
+
+def test_the_same_policy_in_another_process_has_the_same_digest(tmp_path):
+    """Also where sets and addresses are others."""
+    (tmp_path / "mine.py").write_text(MINE)
+    say = "import mine; from ephemera.identity import digest; print(digest(mine.policy), digest(mine.policy()))"
+
+    def digests(seed):
+        env = os.environ | {"PYTHONHASHSEED": seed}
+        run = [sys.executable, "-c", say]
+        return subprocess.run(run, cwd=tmp_path, env=env, check=True, capture_output=True, text=True).stdout
+
+    (tmp_path / "helper.py").write_text("def score(view):\n    return view.age * 1.0\n")
+    first = digests("1")
+    assert digests("2") == first and len(set(first.split())) == 2
+    (tmp_path / "helper.py").write_text("def score(view):\n    return view.age * 2.0\n")
+    changed = digests("1")
+    assert not set(changed.split()) & set(first.split())
+    text = (tmp_path / "mine.py").read_text()
+    (tmp_path / "mine.py").write_text("# a remark\n" + text)
+    assert digests("1") == changed
+
+
+@pytest.mark.parametrize(
+    "how, words",
+    [
+        ({"steps": 0}, "steps is 0; allowed is 1 or more"),
+        ({"tasks": []}, r"tasks is \[\]; needed is a list of names"),
+        ({"tasks": "TableI-v1"}, "tasks is 'TableI-v1'; needed is a list of names"),
+        ({"seeds": 0}, "seeds is 0"),
+        ({"processes": 0}, "processes is 0; allowed is 1 or more"),
+        ({"policy": ""}, "a policy has the name ''; allowed are .*lspe"),
+        ({"policy": lambda view: view.age * 1.0, "processes": 2}, "cannot be pickled"),
+    ],
+)
+def test_refusals(how, words):
+    with pytest.raises(ValueError, match=words):
+        ephemera.benchmark(**{"policy": longest, "track": "age" if how.get("policy") != "" else None, **SHORT, **how})
 
 
 def longest(view):
     return view.age * 1.0
+
+
+def flat_ages(seen):
+    return seen[:4]
+
+
+def test_an_agent_goes_to_other_processes():
+    how = {"tasks": ["ephemera/TableI-v1"], "seeds": 2, "steps": 50}
+    b = ephemera.benchmark(ephemera.gym_policy(flat_ages), **how, processes=2)
+    assert b.row == ephemera.benchmark(ephemera.gym_policy(flat_ages), **how).row
+    assert b.row["policy"] == "flat_ages" and b.row["track"] == "harvest" and list(b.row["tasks"]) == ["TableI-v1"]
 
 
 def test_one_run_goes_anywhere():
@@ -216,25 +429,35 @@ def test_command(tmp_path, capsys, monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of Unix")
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_interrupted(tmp_path, processes):
-    """Ctrl-C keeps the runs that are done, and the same command goes on with them."""
-    (tmp_path / "mine.py").write_text("def policy(view):\n    return view.age * 1.0\n")
+    """Ctrl-C ends at once and keeps the runs that are done, and the same command goes on with them."""
+    (tmp_path / "mine.py").write_text(
+        "import os, sys, time\n\n\ndef policy(view):\n"
+        "    if view.epoch == 1000 and 'slow' in os.environ:\n        time.sleep(float(os.environ['slow']))\n"
+        "    if view.epoch == 0:\n        print('begun', file=sys.stderr, flush=True)\n    return view.age * 1.0\n"
+    )
     command = [sys.executable, "-m", "ephemera.benchmark", "mine:policy", "--out", "kept", "--seeds", "8", "--steps"]
     command += ["2000", "--tasks", "TableI-v1", "--processes", processes, "--format", "json"]
     own = {"cwd": tmp_path, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     # A shell has what it runs in the background ignore SIGINT, and what that starts, too.
     p = subprocess.Popen(
-        command, **own, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
-    )
-    runs = tmp_path / "kept" / "TableI-v1" / "runs"
+        command, **own, env=os.environ | {"slow": "0.5"}, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     until = time.monotonic() + 120
-    while not (runs.is_dir() and list(runs.glob("*.json"))) and time.monotonic() < until:
+
+    def runs():
+        return list((tmp_path / "kept").glob("*/TableI-v1/runs/*.json"))
+
+    while not runs() and time.monotonic() < until:
         time.sleep(0.02)
     os.killpg(p.pid, signal.SIGINT)  # as a terminal does
+    began = time.monotonic()
     _, said = p.communicate(timeout=120)
+    assert time.monotonic() - began < 5
     assert p.returncode == 1 and "the same command goes on with kept" in said
-    kept = {f: f.stat().st_mtime_ns for f in runs.glob("*.json")}
-    assert 1 <= len(kept) < 8
+    kept = {f: f.stat().st_mtime_ns for f in runs()}
+    assert 1 <= len(kept) < 8 and said.count("begun") <= 2 + len(kept) + 2 * int(processes)
     done = subprocess.run(command, check=True, **own)
-    assert all(f.stat().st_mtime_ns == at for f, at in kept.items()) and len(list(runs.glob("*.json"))) == 8
+    assert all(f.stat().st_mtime_ns == at for f, at in kept.items()) and len(runs()) == 8
     elsewhere = [x if x != "kept" else "elsewhere" for x in command]
     assert subprocess.run(elsewhere, check=True, **own).stdout == done.stdout

@@ -47,8 +47,8 @@ def test_from_nothing_to_a_table(tmp_path):
     mine = runpy.run_path(str(tmp_path / "mine.py"))["Mine"]
     for name, share in shares.items():
         assert float(share) == pytest.approx(100 * played(mine, name), abs=0.051), name
-    assert len(list((tmp_path / "kept").glob("*/runs/*.json"))) == 9
-    before = {f: f.stat().st_mtime_ns for f in (tmp_path / "kept").glob("*/runs/*.json")}
+    assert len(list((tmp_path / "kept").glob("*/*/runs/*.json"))) == 9
+    before = {f: f.stat().st_mtime_ns for f in (tmp_path / "kept").glob("*/*/runs/*.json")}
     again = lines[lines.index("python -m ephemera") if WHEEL else lines.index(f"'{sys.executable}'") :]
     if not WHEEL:
         assert (

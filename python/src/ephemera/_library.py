@@ -65,18 +65,24 @@ def _find() -> Path:
         suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
         return Path(__file__).with_name("_native") / f"libephemera{suffix}"
     # The loader searches its own directories for a name without a directory.
-    file = Path(own).absolute()
-    if not file.is_file():
-        raise FileNotFoundError(f"EPHEMERA_LIBRARY is {own!r}, and there is no file {file}")
-    return file
+    path = Path(own).absolute()
+    if not path.is_file():
+        raise FileNotFoundError(f"EPHEMERA_LIBRARY is {own!r}, and there is no file {path}")
+    return path
+
+
+def file() -> Path:
+    """Return the file from which the library is loaded."""
+    global _file
+    _file = _file or _find()
+    return _file
 
 
 def library() -> ctypes.CDLL:
     """Return the library, loaded."""
-    global _loaded, _file
+    global _loaded
     if _loaded is None:
-        _file = _file or _find()
-        lib = _load(_file)
+        lib = _load(file())
         for name, arguments in _signatures.items():
             function = getattr(lib, name)
             function.argtypes = [*arguments, _pointer]

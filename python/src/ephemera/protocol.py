@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import inspect
 import itertools
 import json
 import math
+import multiprocessing
 import operator
 import os
+import pickle
+import re
+import secrets
+import signal
+import threading
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -18,14 +25,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _library, document
+from . import _library, document, identity
 from .batch import perform
 from .loop import RAW, Gym, Stage
+from .policies import get
 from .runs import Comparison, Player, PolicyLike, compared, player
 from .tasks import EPOCHS, RECORDINGS, TASKS, TRACKS, played, task
 from .world import TEST_SEEDS, spec
 
 FORMAT = 1  # of what is kept
+_SHORT = 20  # epochs that tell one policy from another
 
 
 def _version() -> str:
@@ -39,25 +48,31 @@ def _tasks(track: str, names: Sequence[str] | None, trace: str | os.PathLike[str
     if track not in TRACKS:
         raise ValueError(f"track is {track!r}; allowed are {', '.join(TRACKS)}")
     of = [n for n in TASKS if played(n, track)]
-    room = trace is not None and Path(trace).is_dir()
-
-    def recording(name: str) -> Path | None:
-        return Path(trace, RECORDINGS[name]) if room and trace is not None else None if trace is None else Path(trace)
-
+    room = None if trace is None else Path(trace)
+    if room is not None and not room.is_dir():
+        raise ValueError(
+            f"trace is {os.fspath(room)!r}; needed is the directory of the recordings, in which files have the names "
+            f"{', '.join(dict.fromkeys(RECORDINGS.values()))}"
+        )
+    files = {n: room / RECORDINGS[n] for n in of if n in RECORDINGS and room is not None}
     if names is None:
-        files = {n: recording(n) for n in of if n in RECORDINGS}
-        there = [n for n in of if n not in files or ((f := files[n]) and f.name == RECORDINGS[n] and f.exists())]
+        there = [n for n in of if n not in RECORDINGS or (n in files and files[n].exists())]
         newest = max(n.rpartition("-v")[2] for n in there)
         names = [n for n in there if n.endswith(f"-v{newest}")]
+    elif isinstance(names, str) or not names:
+        raise ValueError(f"tasks is {names!r}; needed is a list of names, or None for all of the newest version")
     worlds = {}
-    for name in names:
+    for name in (n.removeprefix("ephemera/") for n in names):
         worlds[name] = task(name) | {"knowledge": TRACKS[track]}
         if name not in of:
             raise ValueError(f"{name} is no task of track {track!r}; these are {', '.join(of)}")
         if name in RECORDINGS:
-            if (file := recording(name)) is None:
-                raise ValueError(f"{name} needs its recording, {RECORDINGS[name]} or its directory, as trace=")
-            worlds[name] |= {"trace": os.fspath(file), "window": None}
+            if name not in files or not files[name].exists():
+                where = "no directory" if room is None else repr(os.fspath(room))
+                raise ValueError(
+                    f"{name} plays {RECORDINGS[name]}; trace is {where}; needed is the directory with that file"
+                )
+            worlds[name] |= {"trace": os.fspath(files[name]), "window": None}
     return worlds
 
 
@@ -87,7 +102,7 @@ def benchmark_run(
     world = dict(world)
     instance = world.pop("instance", "paper")
     level = TRACKS[track]
-    epochs = operator.index(steps or 0)
+    epochs = _epochs(steps) or 0
     if p.make is None:
         run = spec(instance, **world)
         (record,) = perform(run, level, [(p.settings, {"steps": epochs, "evaluation": 0, "seed": seed})], 1)
@@ -107,6 +122,13 @@ def benchmark_run(
         stage.close()
 
 
+def _epochs(steps: int | None) -> int | None:
+    """Return a number of epochs, or None, or raise."""
+    if steps is not None and operator.index(steps) < 1:
+        raise ValueError(f"steps is {steps}; allowed is 1 or more, and None")
+    return None if steps is None else operator.index(steps)
+
+
 def _check(p: Player, track: str) -> None:
     if track not in TRACKS:
         raise ValueError(f"track is {track!r}; allowed are {', '.join(TRACKS)}")
@@ -119,15 +141,35 @@ def _check(p: Player, track: str) -> None:
         )
 
 
-def _settings(p: Player, policy: PolicyLike) -> Any:
-    """Return what tells one version of a policy from another."""
+def _identity(p: Player, policy: PolicyLike) -> Any:
+    """Return what tells one version of a policy from another, and of what it makes for a run."""
     if p.make is None:
-        return p.settings
+        saved = str(p.settings["name"])
+        return p.settings, get(saved.removeprefix("file:")) if saved.startswith("file:") else None
     try:
-        kind = policy if inspect.isroutine(policy) or inspect.isclass(policy) else type(policy)
-        return hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()
-    except (OSError, TypeError):
-        return p.row
+        own = [identity.digest(policy)]
+        if not p.reason:
+            agents = {identity.digest(p.make()) for _ in range(2)}
+            own += agents if len(agents) == 1 else []  # others draw by chance when they are made
+        return own
+    except identity.Unknown as e:
+        warnings.warn(
+            f"{p.row} holds {e}, of which nothing says whether it is the same in another call: what is kept is not "
+            "played again only by one that holds plain values, arrays, functions and objects of these",
+            stacklevel=3,
+        )
+        return secrets.token_hex()
+
+
+@functools.cache
+def _contents(file: str, changed: int) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def _key(*of: Any) -> str:
+    """Return a name for what was played, and how."""
+    how = json.dumps(of, sort_keys=True, default=str)
+    return hashlib.sha256(how.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -141,6 +183,8 @@ class Benchmark:
     """(seeds, tasks): as rliable takes them."""
     comparisons: dict[str, Comparison] = field(repr=False)
     """Of each task what :func:`ephemera.compare` returns."""
+    directory: Path | None = None
+    """Where the runs of this policy are kept, and this row as ``benchmark.json``; None without ``out``."""
 
     def _cells(self) -> list[list[str]]:
         def share(e: dict[str, Any]) -> list[str]:
@@ -218,94 +262,191 @@ def benchmark(
         track: what it sees, one of :data:`ephemera.TRACKS`; by default ``items`` for policies of Python,
             ``harvest`` for those of environments, and its own for one of the catalogue.
         tasks: names of some tasks of the track; None for all of the newest version.
-        seeds: how many of :data:`ephemera.TEST_SEEDS`.
+        seeds: how many of :data:`ephemera.TEST_SEEDS`. A recording is played once, under the first, and has no
+            interval; in :attr:`Benchmark.shares` and in the mean of the tasks that run stands in each row.
         steps: epochs of a run; by default those of :data:`ephemera.EPOCHS`, and 10 000 in tasks that it does not
             name. A recording ends by itself.
-        out: directory that keeps each run as a file. The same call goes on with what is missing there, also
-            after Ctrl-C; what was played with another version, policy or number of steps is played again.
-            Each task's directory there is one for :func:`ephemera.load` and the command ``report``.
+        out: directory that keeps each run as a file, in a directory of the policy, :attr:`Benchmark.directory`. The
+            same call goes on with what is missing there, also after Ctrl-C. What was played otherwise is played again:
+            by another build of this package, another policy, another number of steps, or in another recording. Of a
+            policy of Python count its code, without comments; all that this uses, such as arguments, what is closed
+            over, constants, functions and classes of its module; the modules of one's own that it names; and what its
+            constructor makes, such as weights from a file. Then 20 epochs of each task are played, and what they bring
+            counts too. A file that is read while a policy plays may make a difference that shows later: give another
+            ``out`` then. Each task's directory is one for :func:`ephemera.load` and the command ``report``.
         processes: that play runs at a time; the policy has to be one that can be pickled.
-        trace: the directory of the recordings, whose names :data:`ephemera.tasks.RECORDINGS` has, or one of them;
-            tasks whose recordings are not there are left out.
+        trace: the directory of the recordings, in which they have the names that :data:`ephemera.tasks.RECORDINGS`
+            has; without ``tasks`` those whose recordings are not there are left out.
         name: of the policy.
         progress: called with the numbers of runs that are done, and of all.
     """
     p = player(name, policy)
     if p.reason and seeds > 1:
         raise ValueError(p.reason)
+    first = None if p.make is None else p.make()
     if track is None:
-        own = "harvest" if p.make is not None and isinstance(p.make(), Gym) else "items"
-        track = p.entry.tracks[p.entry.levels[0]] if p.entry else own
+        track = p.entry.tracks[p.entry.levels[0]] if p.entry else "harvest" if isinstance(first, Gym) else "items"
     _check(p, track)
     if not 1 <= operator.index(seeds) <= len(TEST_SEEDS):
         raise ValueError(f"seeds is {seeds}; allowed are 1 to {len(TEST_SEEDS)}")
+    if operator.index(processes) < 1:
+        raise ValueError(f"processes is {processes}; allowed is 1 or more")
+    steps = _epochs(steps)
     worlds = _tasks(track, tasks, trace)
-
-    def epochs(t: str) -> int | None:
-        return None if worlds[t].get("world") == "replay" else steps or EPOCHS.get(t, 10_000)
-
-    made = {"format": FORMAT, "version": _version(), "track": track, "policy": [p.row, _settings(p, policy)]}
-    files: dict[tuple[str, int], Path | None] = {}
+    how: dict[str, dict[str, Any]] = {}
+    for t, w in worlds.items():
+        epochs = None if _once(w) else steps or EPOCHS.get(t, 10_000)
+        how[t] = {"task": t, "policy": policy, "world": w, "track": track, "name": p.row, "steps": epochs}
+    under = {t: TEST_SEEDS[: 1 if _once(w) else seeds] for t, w in worlds.items()}
+    kept = None if out is None else _Kept(Path(out), policy, p, track, steps)
+    if kept is not None:
+        kept.find(how)
     records: dict[tuple[str, int], dict[str, Any]] = {}
-    for t in worlds:
-        how = json.dumps([made, worlds[t], epochs(t)], sort_keys=True, default=str)
-        key = hashlib.sha256(how.encode()).hexdigest()[:16]
-        for seed in TEST_SEEDS[:seeds]:
-            file = None if out is None else Path(out, t, "runs", f"{key}-{seed}.json")
-            files[t, seed] = file
-            if file is not None and file.exists():
-                records[t, seed] = json.loads(file.read_text("utf-8"))
+    for t, of in under.items():
+        for seed in of:
+            if kept is not None and (record := kept.read(t, seed)) is not None:
+                records[t, seed] = record
+    whole = sum(map(len, under.values()))
+    todo = [(t, seed) for t, of in under.items() for seed in of if (t, seed) not in records]
 
-    def keep(which: tuple[str, int], record: dict[str, Any]) -> None:
-        records[which] = record
-        if file := files[which]:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            part = file.with_suffix(f".{os.getpid()}.part")
-            part.write_text(json.dumps(record) + "\n", "utf-8")
-            part.replace(file)
+    def keep(t: str, seed: int, record: dict[str, Any]) -> None:
+        records[t, seed] = record
+        if kept is not None:
+            kept.write(t, seed, record)
         if progress is not None:
-            progress(len(records), len(files))
+            progress(len(records), whole)
 
-    named: dict[str, Any] = {"track": track, "name": p.row}
-    todo = [(t, seed) for t, seed in files if (t, seed) not in records]
-
-    if processes == 1:
-        for t, seed in todo:
-            keep((t, seed), benchmark_run(policy, worlds[t], seed, steps=epochs(t), **named))
-    else:
-        with ProcessPoolExecutor(processes) as pool:
-            started = {
-                pool.submit(benchmark_run, policy, worlds[t], seed, steps=epochs(t), **named): (t, seed)
-                for t, seed in todo
-            }
-            try:
-                for done in as_completed(started):
-                    keep(started[done], done.result())
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+    _play([{**how[t], "seed": seed} for t, seed in todo], processes, keep)
     comparisons = {}
     for t in worlds:
-        of = [records[t, seed] for seed in TEST_SEEDS[:seeds]]
-        learns = p.entry.learns if p.entry else bool(of[0].get("learns"))
-        of = [{k: v for k, v in r.items() if k != "learns"} for r in of]
-        comparisons[t] = compared([(p.row, learns, of)], TRACKS[track], seeds, TEST_SEEDS[0])
-        if out is not None:
-            names = [file.stem for seed in TEST_SEEDS[:seeds] if (file := files[t, seed])]
-            comparisons[t].save(Path(out, t), {p.row: names})
-    learning = [[records[t, seed]["learning"] for t in worlds] for seed in TEST_SEEDS[:seeds]]
+        found = [records[t, seed] for seed in under[t]]
+        learns = p.entry.learns if p.entry else bool(found[0].get("learns"))
+        found = [{k: v for k, v in r.items() if k != "learns"} for r in found]
+        comparisons[t] = compared([(p.row, learns, found)], TRACKS[track], len(found), TEST_SEEDS[0])
+        if kept is not None:
+            comparisons[t].save(kept.room / t, {p.row: [kept.file(t, seed).stem for seed in under[t]]})
+    rows = max(map(len, under.values()))  # one where only recordings are played
+    learning = [
+        [records[t, seed if seed in of else of[0]]["learning"] for t, of in under.items()] for seed in TEST_SEEDS[:rows]
+    ]
     shares = np.array([[f.get("of_whittle", math.nan) for f in of] for of in learning])
-    by_task, whole = _estimates([*shares.T.tolist(), shares.mean(axis=1).tolist()])
+    by_task, mean = _estimates(
+        [*(shares[: len(of), k].tolist() for k, of in enumerate(under.values())), shares.mean(axis=1).tolist()]
+    )
     lost = np.array([[f["whittle"] - f["reward"] for f in of] for of in learning]).mean(axis=0)
     row = {
-        "format": FORMAT, "version": _version(), "policy": p.row, "track": track, "seeds": seeds,
-        "epochs": sum(f["epochs"] for of in learning for f in of),
+        "format": FORMAT, "version": _version(), "policy": p.row, "track": track, "seeds": rows,
+        "epochs": sum(r["learning"]["epochs"] for r in records.values()),
         "tasks": {t: {**e, "regret": float(r)} for t, e, r in zip(worlds, by_task, lost, strict=True)},
-        "mean": whole[0], "iqm": _iqm(shares),
+        "mean": mean[0], "iqm": _iqm(shares),
     }  # fmt: skip
-    if out is not None:
-        Path(out, "benchmark.json").write_text(json.dumps(row, indent=1) + "\n", "utf-8")
-    return Benchmark(row, shares, comparisons)
+    if kept is not None:
+        (kept.room / "benchmark.json").write_text(json.dumps(row, indent=1) + "\n", "utf-8")
+    return Benchmark(row, shares, comparisons, None if kept is None else kept.room)
+
+
+def _once(world: dict[str, Any]) -> bool:
+    """Return whether a world is the same under all seeds."""
+    return world.get("world") == "replay"
+
+
+class _Kept:
+    """Runs of one policy that are kept in a directory of its own."""
+
+    def __init__(self, out: Path, policy: PolicyLike, p: Player, track: str, steps: int | None) -> None:
+        self.policy, self.p = policy, p
+        self.identity = _identity(p, policy)
+        self.made = _key(FORMAT, identity.package(), track, p.row, self.identity, steps)
+        self.room = out / f"{re.sub('[^A-Za-z0-9_-]+', '-', p.row)[:40]}-{self.made[:8]}"
+        self.keys: dict[str, str] = {}
+
+    def find(self, how: dict[str, dict[str, Any]]) -> None:
+        """Tell what is kept of each task from what was played otherwise."""
+        acts = isinstance(self.identity, list) and not self.p.reason  # a policy of Python that each run begins anew
+        for t, of in how.items():
+            world = dict(of["world"])
+            if file := world.pop("trace", None):
+                world["recording"] = _contents(file, os.stat(file).st_mtime_ns)
+            behaviour = _short(of) if acts else ""
+            if acts and not self.keys and _short(of) != behaviour:
+                acts, behaviour = False, ""  # it acts by chance: a short run tells nothing
+            self.keys[t] = _key(self.made, world, of["steps"], behaviour)
+
+    def file(self, t: str, seed: int) -> Path:
+        """Return the file of a run."""
+        return self.room / t / "runs" / f"{self.keys[t]}-{seed}.json"
+
+    def read(self, t: str, seed: int) -> dict[str, Any] | None:
+        """Return the record of a run that is kept."""
+        file = self.file(t, seed)
+        return dict(json.loads(file.read_text("utf-8"))) if file.exists() else None
+
+    def write(self, t: str, seed: int, record: dict[str, Any]) -> None:
+        """Keep a record; its file appears whole or not at all."""
+        file = self.file(t, seed)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(record) + "\n", "utf-8")
+        part.replace(file)
+
+
+def _short(how: dict[str, Any]) -> str:
+    """Return a digest of what a policy brings in the first epochs of a task, under the first seed."""
+    steps = min(how["steps"] or _SHORT, _SHORT)
+    _, _, record = _perform(how | {"seed": TEST_SEEDS[0], "steps": steps})
+    return _key({k: v for k, v in record.items() if k != "run"})
+
+
+def _perform(run: dict[str, Any]) -> tuple[str, int, dict[str, Any]]:
+    """Perform a run of a task; its record."""
+    run = dict(run)
+    t = run.pop("task")
+    try:
+        return t, run["seed"], benchmark_run(**run)
+    except Exception as e:
+        if hasattr(e, "__notes__"):  # of the policy
+            e.add_note(f"task {t}")
+        raise
+
+
+def _play(runs: list[dict[str, Any]], processes: int, keep: Callable[[str, int, dict[str, Any]], None]) -> None:
+    """Perform runs, so many at a time, and keep each record as it comes. Ctrl-C ends all at once."""
+    if processes == 1 or not runs:
+        for run in runs:
+            keep(*_perform(run))
+        return
+    try:
+        pickle.dumps(runs[0]["policy"])
+    except Exception as e:
+        raise ValueError(
+            f"processes is {processes}, and {runs[0]['name']} cannot be pickled: {e}; allowed are classes and "
+            "functions of a module, and processes=1"
+        ) from e
+    ended = multiprocessing.Event()
+    with ProcessPoolExecutor(min(processes, len(runs)), initializer=_obedient, initargs=(ended,)) as pool:
+        left = {pool.submit(_perform, run) for run in runs}
+        try:
+            for done in as_completed(list(left)):
+                keep(*done.result())
+                left.remove(done)
+        except BaseException:
+            finished = [f for f in left if f.done() and not f.cancelled() and f.exception() is None]
+            ended.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for f in finished:
+                keep(*f.result())
+            raise
+
+
+def _obedient(ended: Any) -> None:
+    """Have a process ignore Ctrl-C, which its parent takes, and end when that says so."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def end() -> None:
+        ended.wait()
+        os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
 
 
 def _estimates(samples: list[list[float]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -64,11 +64,31 @@ def gym_policy(model: Any, **form: Any) -> Callable[[], Any]:
         form: keywords of the environment that it was trained on which do not name the world: ``action``,
             ``observation``, ``scaled``, ``overspend``.
     """
-    predict = getattr(model, "predict", None)
-    act = model if predict is None else lambda seen: predict(seen, deterministic=True)[0]
-    if not callable(act):
+    if not callable(model) and not hasattr(model, "predict"):
         raise TypeError(f"{model!r} neither has predict nor is a function of an observation")
-    return lambda: Gym(act, form)
+    return _Trained(model, form)
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """What makes a policy of an agent that was trained; it can be pickled where the agent can."""
+
+    model: Any
+    form: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return str(getattr(self.model, "__name__", type(self.model).__name__))
+
+    def __call__(self) -> Gym:
+        return Gym(self.act, self.form)
+
+    def act(self, seen: Any) -> Any:
+        """Return the action that the agent finds best."""
+        if hasattr(self.model, "predict"):
+            return self.model.predict(seen, deterministic=True)[0]
+        return self.model(seen)
 
 
 @dataclass(frozen=True)
@@ -91,6 +111,8 @@ class Player:
 
 def player(name: str | None, p: PolicyLike) -> Player:
     """Return how a policy is played, under that name or its own."""
+    if p == "" or (isinstance(p, tuple) and p[:1] == ("",)):
+        raise ValueError(f"a policy has the name ''; allowed are {', '.join(e.name for e in catalogue())}")
     if isinstance(p, str):
         return Player(name or p, None, {"name": p})
     if isinstance(p, tuple) and len(p) == 2:

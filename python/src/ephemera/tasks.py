@@ -32,9 +32,9 @@ TASKS: dict[str, dict[str, Any]] = {
     "Recording-hn-v2": {"world": "replay", "budget": 5, "window": 1000},
     "Recording-fbmedia2016-v2": {"world": "replay", "budget": 5, "window": 1000},
 }
-"""Keywords of :class:`ephemera.CrawlEnv` by task. ``*`` has each seed draw an instance. The recording's path is given
-as ``trace``; ``window=None`` plays the part that is held out. Tasks of version 1 are solved by estimation where single
-items are seen; those of version 2 leave room below what full knowledge earns."""
+"""Keywords of :class:`ephemera.CrawlEnv` by task. ``*`` has each seed draw an instance. The file of a recording is
+given as ``trace``; ``window=None`` plays the part that is held out. Tasks of version 1 are solved by estimation where
+single items are seen; those of version 2 leave room below what full knowledge earns."""
 
 EPOCHS: dict[str, int] = {
     "Quiet50-v2": 500, "Spare20-v2": 300, "Tight20-v2": 200, "Mixture50-v2": 1000, "Hump50-v2": 1000,
