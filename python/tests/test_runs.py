@@ -402,3 +402,64 @@ def test_picture_of_a_comparison(played, tmp_path):
     with pytest.raises(ValueError, match="no line of 'nobody'; there are "):
         played.plot(["nobody"])
     pyplot.close("all")
+
+
+def test_errors_of_a_policy_say_where():
+    def policy(view):
+        return view.age * 1.0 if view.epoch < 3 else [0, 1]
+
+    with pytest.raises(ValueError) as e:
+        ephemera.compare([policy], steps=10, seeds=1, seed=5)
+    assert e.value.__notes__ == ["policy policy, seed 5, epoch 3"]
+    for nobody in ("", ("", {})):
+        with pytest.raises(ValueError, match="a policy has the name ''; allowed are "):
+            ephemera.run(nobody, "paper", 10)
+
+
+class Knows:
+    """Crawls by Whittle's index, from the parameters that it is given."""
+
+    given: list = []  # noqa: RUF012
+
+    def begin(self, info):
+        self.instance = info["instance"]
+        self.given.append(info)
+
+    def select(self, view):
+        now = self.instance.after(view.epoch + 1)
+        if view.state is not None:
+            return ephemera.index(now, view.state)
+        index = ephemera.index_at_age(now, view.age)
+        return np.where(index < 0, -np.inf, index)  # waiting is worth more
+
+
+@pytest.mark.parametrize(
+    "track, task, within",
+    [("parameters", "Quiet50-v2", 1e-9), ("parameters", "Hump50-v2", 1e-9), ("parameters", "Pages200-v2", 1e-9),
+     ("parameters", "Tight20-v2", 0.01), ("state", "State20-v2", 1e-9)],
+)  # fmt: skip
+def test_a_policy_is_given_the_parameters(track, task, within):
+    """What it computes from them earns as what the catalogue has."""
+    Knows.given.clear()
+    b = ephemera.benchmark(Knows, track, tasks=[task], seeds=2, steps=200)
+    np.testing.assert_allclose(b.shares, 1, rtol=within)  # costs that differ do not always fit
+    for info in Knows.given:
+        sources = info["instance"].sources
+        assert [s.name for s in sources] == info["names"] and [s.cost for s in sources] == info["costs"]
+        assert info["instance"].budget == info["budget"]
+        assert info["importance"] in (None, [s.interest for s in sources])
+        assert str(ephemera.TEST_SEEDS[0]) not in info["instance"].id and info["epochs"] == 200
+
+
+def test_parameters_are_those_of_the_world():
+    """They follow changes, and nobody has them who sees crawls alone."""
+    paper = ephemera.load_instance("paper")
+    other = ephemera.Source("1", 20, 0.7, 1)
+    changed = ephemera.Instance(paper.sources, 1, changes=[ephemera.Change(100, [other])])
+    Knows.given.clear()
+    want = ephemera.run("whittle", changed, 300, evaluation=200)
+    assert ephemera.run(Knows, changed, 300, evaluation=200).outcome.reward == pytest.approx(want.outcome.reward)
+    first, second = (info["instance"] for info in Knows.given)
+    assert first == changed and second.sources[0] == other and not second.changes
+    with pytest.raises(KeyError, match="instance"):
+        ephemera.run(Knows, "paper", 10, knowledge="online")

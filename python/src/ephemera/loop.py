@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,6 +14,7 @@ from .batch import patiently
 from .envs import SCORES64, SET, CrawlEnv, Form, _Worlds
 from .instance import InstanceLike
 from .policies import Crawls, View
+from .references import load_instance
 
 RAW = {"scaled": False, "observation": "dict", "overspend": "refuse"}
 
@@ -65,16 +66,20 @@ class Stage(CrawlEnv):
     def play(self, policy: Any, seed: int, level: str) -> None:
         """Have a policy crawl to the end of an episode."""
         seen, _ = self.reset(seed=seed)
+        self._epoch = 0
         if begin := getattr(policy, "begin", None):
             terms = {k.lower(): v for k, v in self.ask("terms").items()}
             own = seed if self._track is None else seed % 1_000_003  # not that of the world
-            begin({**terms, "epochs": self.ask("limit"), "seed": own, "knowledge": level})
+            begin(
+                {**terms, **self._parameters(seed, level), "epochs": self.ask("limit"), "seed": own, "knowledge": level}
+            )
         over = False
         if isinstance(policy, Gym):
             if self._pages:
                 raise ValueError("environments show how long a copy was fresh, which nobody sees who crawls pages")
             while not over:
                 seen, _, _, over, _ = self.step(policy.act(seen))
+                self._epoch += 1
             return
         select, update = getattr(policy, "select", policy), getattr(policy, "update", None)
         self._w.with_items = self._shown and update is not None  # what crawls bring is for update alone
@@ -87,11 +92,10 @@ class Stage(CrawlEnv):
                 shown["pings"] = np.bincount(pings, minlength=len(seen["age"]))
             return View(epoch, seen["age"].astype(np.int64), **shown)
 
-        now, epoch = view(0), 0
+        now = view(0)
         while not over:
             seen, _, _, over, info = choose(self, select(now))
-            epoch += 1
-            before, now = now, view(epoch)
+            before, now = now, view(self._epoch + 1)
             if update is not None and self._track != "age":
                 items = None if self._pages else info.get("items")
                 source = np.flatnonzero(info["crawled"]) if items is None else np.array([c[0] for c in items], np.int64)
@@ -102,20 +106,38 @@ class Stage(CrawlEnv):
                 elif self._track == "bit":
                     interest = (interest > 0).astype(np.float64)
                 update(Crawls(source, interest, before.age[source], found), now)
+            self._epoch += 1
+
+    def _parameters(self, seed: int, level: str) -> dict[str, Any]:
+        """Return the parameters of the sources where a policy is given them; a recording has none."""
+        of = self._w.named["instance"]
+        if level == "online" or not of["name"]:
+            return {}
+        now = load_instance(of["name"].replace("*", str(seed)), of["budget"] or None)
+        if self._second:
+            now = now.after(self._w.about["epochs"])
+        return {"instance": replace(now, id="given") if self._track else now}  # it would name the seed
 
     def record(self, make: Callable[[], Any], name: str, seed: int, level: str) -> tuple[dict[str, Any], bool]:
         """Return the record of a policy under a seed, as the loop of Go makes them, and whether it learned.
 
+        An error of the policy has a note that says in which epoch it was raised.
         What was learned is measured in a second part, in the world that this one becomes; so is a policy
         that does not learn, made anew, where that part is of other epochs.
         """
-        policy = make()
-        self.ask("measure", False)
-        self.play(policy, seed, level)
-        frozen = getattr(policy, "frozen", None)
-        if frozen is not None or self.ask("again"):
-            after = make() if frozen is None else frozen()
-            self.ask("measure", True)
-            self.play(after, seed, level)
+        self._epoch, self._second = 0, False
+        try:
+            policy = make()
+            self.ask("measure", False)
+            self.play(policy, seed, level)
+            frozen = getattr(policy, "frozen", None)
+            if frozen is not None or self.ask("again"):
+                after = make() if frozen is None else frozen()
+                self.ask("measure", True)
+                self._second = True  # the world that this one has become
+                self.play(after, seed, level)
+        except Exception as e:
+            e.add_note(f"policy {name}, seed {seed}, epoch {self._epoch}")
+            raise
         with self._w._turn():
             return patiently(self._w.close, self._w._alive(), "record", f"python:{name}"), frozen is not None

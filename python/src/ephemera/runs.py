@@ -39,10 +39,19 @@ _SEEDS = 100_000  # each has a record in memory
 class Agent(Protocol):
     """A policy in Python that has more than a function to offer.
 
-    If it has them, ``begin(info)`` is called before each run, with names, costs, budget, knowledge and
-    seed, and, where hosts limit crawls, ``hosts``, the number of each source's host or 0, and ``perhost``;
-    ``update(crawls, view)`` after each epoch, with the crawls that did not fail; and ``frozen()`` after a run,
-    for what was learned as a policy, which is then run in the same world from its beginning.
+    If it has them, ``begin(info)`` is called before each run, ``update(crawls, view)`` after each epoch, with the
+    crawls that did not fail, and ``frozen()`` after a run, for what was learned as a policy, which is then run in the
+    same world from its beginning. ``info`` has
+
+    - ``names`` and ``costs`` of the n sources, ``budget``, and ``epochs``, how many the run has;
+    - ``knowledge``, ``model``, ``observed`` or ``online``, and ``seed``, for what the policy draws itself;
+    - ``instance``, with ``model`` and ``observed``: the :class:`Instance` of this run, with the parameters of its
+      sources and their changes, as :func:`index`, :func:`threshold`, :func:`curves` and :func:`relax` take it. Its
+      sources are in the order of ``names``. A recording has none;
+    - ``importance`` of each page, in world ``pages``, otherwise None, and ``objective``, what crawls are to bring about
+      there, otherwise empty;
+    - where hosts limit crawls, ``hosts``, the number of each source's host or 0, and ``perhost``;
+    - of a recording ``start``, Unix seconds at which it begins, and ``length``, seconds of an epoch; otherwise 0.
     """
 
     def select(self, view: View) -> ArrayLike:
