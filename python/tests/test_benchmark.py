@@ -418,9 +418,31 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert main(["mine:Policy", *short, "--format", "json", "--out", "kept"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row["policy"] == "Policy" and row["track"] == "items" and row["seeds"] == 5
-    for wrong, words in (("mine:Other", "has no attribute 'Other'"), ("nobody", "there is no policy 'nobody'")):
+    for wrong, words in (
+        ("mine:Other", "module 'mine' has no 'Other'"),
+        ("nobody", "there is no policy 'nobody'"),
+        ("nowhere:Policy", "there is no module 'nowhere'"),
+        ("nowhere.deep:Policy", "there is no module 'nowhere'"),
+    ):
         assert main([wrong, *short]) == 1
         assert words in capsys.readouterr().err
+    for name, text, words in (  # mistakes of the user's own have their place
+        ("asks", "import nowhere", ["import nowhere", "ModuleNotFoundError: No module named 'nowhere'"]),
+        ("early", "x = float('a')", ["x = float('a')", "ValueError"]),
+        ("takes", "class P:\n def __init__(self):\n  float('a')", ["float('a')", "ValueError"]),
+        (
+            "late",
+            "def P(view):\n if view.epoch == 7:\n  float('a')\n return view.age * 1.0",
+            ["float('a')", "policy P, seed 1099511627776, epoch 7", "task TableI-v1"],
+        ),
+        ("wrong", "def P(view):\n return [9]", ["chose source 9", "epoch 0"]),
+    ):
+        (tmp_path / f"{name}.py").write_text(text + "\n")
+        for processes in ["1", "2"] if name == "late" else ["1"]:
+            command = [sys.executable, "-W", "ignore", "-m", "ephemera.benchmark", f"{name}:P", *short]
+            done = subprocess.run([*command, "--processes", processes], capture_output=True, text=True)
+            assert done.returncode == 1 and "Traceback" in done.stderr, name
+            assert not [w for w in words if w not in done.stderr], done.stderr
     module = [sys.executable, "-W", "error", "-m", "ephemera.benchmark", "lspe", *short]
     done = subprocess.run(module, check=True, capture_output=True, text=True)
     assert "lspe, track harvest" in done.stdout and done.stderr == ""

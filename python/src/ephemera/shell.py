@@ -6,6 +6,8 @@ import argparse
 import importlib
 import json
 import sys
+import sysconfig
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +25,26 @@ def policy(text: str) -> Any:
         return text
     sys.path.insert(0, str(Path.cwd()))
     try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as e:
-        raise ValueError(f"{text} is not found: {e}") from e
+        of = importlib.import_module(module)
+    except ModuleNotFoundError as e:
+        if e.name is None or not f"{module}.".startswith(f"{e.name}."):  # the module is there, and asks for another
+            raise
+        raise ValueError(f"{text}: there is no module {e.name!r} in this directory or installed") from e
+    if not hasattr(of, name):
+        raise ValueError(f"{text}: module {module!r} has no {name!r}; {of.__file__} is what was found")
+    return getattr(of, name)
+
+
+def own(e: BaseException) -> bool:
+    """Return whether an exception comes from the user's code: raised there or under it, or by a policy in a run."""
+    if hasattr(e, "__notes__"):
+        return True
+    files = [Path(f.filename) for f in traceback.extract_tb(e.__traceback__)]
+    standard = Path(sysconfig.get_paths()["stdlib"])
+    return any(
+        not f.is_relative_to(Path(__file__).parent) and not f.is_relative_to(standard) and f.is_absolute()
+        for f in files
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,6 +73,8 @@ def main(arguments: list[str] | None = None) -> int:
             trace=a.trace, progress=show,
         )  # fmt: skip
     except (OSError, ValueError) as e:
+        if own(e):
+            raise
         print(f"{p.prog}: {e}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -69,4 +90,6 @@ def main(arguments: list[str] | None = None) -> int:
             print(json.dumps(found.row, indent=1))
         case _:
             print(found)
+    if found.directory:
+        print(f"the runs are kept in {found.directory}", file=sys.stderr)
     return 0
