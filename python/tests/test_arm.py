@@ -88,6 +88,8 @@ def test_wrong_arguments(arguments, words):
         env.step(2)
     with pytest.raises(ValueError, match="option 'cost' is not taken"):
         env.reset(options={"cost": 1})
+    with pytest.raises(ValueError, match="option price is nan; allowed is a finite number"):
+        env.reset(options={"price": float("nan")})
     changes = [ephemera.Change(5, shuffle=True)]
     with pytest.raises(ValueError, match="deals its parameters out anew at epoch 5"):
         ephemera.ArmEnv(ephemera.Instance(ephemera.load_instance().sources, 1, changes=changes))

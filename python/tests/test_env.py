@@ -349,6 +349,8 @@ envs.close()
 
 
 def test_picture():
+    with pytest.raises(RuntimeError, match="render before the first reset"):
+        ephemera.CrawlEnv(render_mode="rgb_array").render()
     env = gymnasium.make(ID, render_mode="rgb_array", scaled=False)
     env.reset(seed=1)
     for k in range(30):

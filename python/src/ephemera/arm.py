@@ -117,6 +117,8 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._env, self._ceiling, cost = self._arm(number)
         if options and "price" in options:
             price = float(options["price"])
+            if not math.isfinite(price):
+                raise ValueError(f"option price is {options['price']}; allowed is a finite number")
         elif len(self._range) == 1:
             price = float(self._range[0])
         else:

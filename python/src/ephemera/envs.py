@@ -478,6 +478,8 @@ class CrawlEnv(gym.Env[Any, Any]):
         if self.render_mode is None:
             return None
         w = self._w
+        if not self._past:
+            raise RuntimeError("render before the first reset")
         age, crawled = (np.array(a) for a in zip(*self._past, strict=True))
         if w.dtype == np.float64:
             age = 1 - np.exp(-age * w.about["budget"] / sum(w.about["costs"]))
