@@ -7,7 +7,7 @@ and writes leaderboard.json and the tables of README.md. Rows of the file stay w
 commit (that of worlds, account and their own policy, not that of other learners), or has changed without a difference:
 a short run under the first seed earns in each task what it earned then. Runs are kept in a directory by the commit of
 the code that was played, so that the same command goes on after an interruption. Rows of methods that are trained
-before come from files in rows/, as ``python -m ephemera.benchmark --format json`` prints them.
+before come from files in rows/, as ``python -m ephemera.benchmark --format json`` prints them, and from nowhere else.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import ephemera
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "peers"))  # also in the processes that play
+import product  # noqa: E402
 import tabular  # noqa: E402
 
 SEEDS = 5
@@ -32,7 +33,7 @@ POLICIES: dict[str, list[str]] = {
     "parameters": ["whittle", "whittle-packed", "lambdacrawl", "greedy-ncis"],
     "state": ["whittle", "lspe", "myopic", "in-turn"],
     "items": ["forecast", "certainty", "miniflux", "commafeed"],
-    "harvest": ["lspe", "salmut", "q-whittle", "wiql", "ucwhittle"],
+    "harvest": ["lspe", "salmut", "q-whittle", "wiql", "ucwhittle", "product"],
     "bit": ["nutch", "stormcrawler"],
     "change": [
         "forecast", "lambdacrawl-learned", "explore-then-commit", "whittle-naive", "whittle-cho", "whittle-lln",
@@ -56,7 +57,7 @@ def in_turn(view: ephemera.View) -> Any:
     return view.age * 1.0
 
 
-PYTHON = {"in-turn": in_turn, "wiql": tabular.Wiql, "ucwhittle": tabular.UcWhittle}
+PYTHON = {"in-turn": in_turn, "wiql": tabular.Wiql, "ucwhittle": tabular.UcWhittle, "product": product.Product}
 PLAYED = [  # code that all rows depend on: worlds, exact Whittle and its account, tasks and seeds
     "env", "baselines", "internal", "python/native",
     ":(glob)experiments/*.go", "experiments/result", "experiments/stats",
@@ -71,6 +72,7 @@ OWN = {
     "in-turn": LOOP,
     "wiql": [*LOOP, "python/peers/tabular.py"],
     "ucwhittle": [*LOOP, "python/peers/tabular.py"],
+    "product": [*LOOP, "python/peers/product.py"],
 }
 """What only the rows of one policy depend on; those of baselines have all they need in PLAYED."""
 ROOM = 2  # points below full knowledge that a task leaves where it is not solved
@@ -161,12 +163,38 @@ def rows(
     return made
 
 
+def sent(file: Path) -> dict[str, Any]:
+    """Return the row of a file of rows/, with what it may leave out, or raise."""
+    row: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    printed = "version", "policy", "track", "seeds", "epochs", "tasks", "mean"
+    if missing := [k for k in printed if k not in row]:
+        raise ValueError(f"{file} lacks {', '.join(missing)}; needed is what the benchmark prints as json")
+    if "training_epochs" not in row:
+        raise ValueError(
+            f"{file} lacks training_epochs; needed are the epochs of all worlds that it was trained in, or 0"
+        )
+    found = [t for t in row["tasks"] if t not in ephemera.EPOCHS]
+    if found or row["track"] not in ephemera.TRACKS:
+        raise ValueError(
+            f"{file} has the track {row['track']} and the tasks {', '.join(row['tasks'])}; allowed are the tracks "
+            f"{', '.join(ephemera.TRACKS)} and the tasks {', '.join(ephemera.EPOCHS)}"
+        )
+    epochs = SEEDS * sum(ephemera.EPOCHS[t] for t in row["tasks"])
+    if (row["seeds"], row["epochs"]) != (SEEDS, epochs):
+        raise ValueError(
+            f"{file} has {row['seeds']} seeds and {row['epochs']} epochs; needed are {SEEDS} seeds, and in these tasks "
+            f"{epochs} epochs"
+        )
+    return row | {k: v for k, v in {"settings": {}, "commit": ""}.items() if k not in row}
+
+
 def added(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with those of rows/, best first within a track."""
-    own = [json.loads(file.read_text("utf-8")) for file in sorted((HERE / "rows").glob("*.json"))]
+    """Return the rows that this command makes with those of rows/, best first within a track."""
+    own = [sent(file) for file in sorted((HERE / "rows").glob("*.json"))]
     new = {(r["track"], r["policy"]) for r in own}
+    here = [r for r in made if r["policy"] in POLICIES.get(r["track"], [])]
     order = list(ephemera.TRACKS)
-    whole = [r for r in made if (r["track"], r["policy"]) not in new] + own
+    whole = [r for r in here if (r["track"], r["policy"]) not in new] + own
     return sorted(whole, key=lambda r: (order.index(r["track"]), -r["mean"]["share"]))
 
 
@@ -301,15 +329,21 @@ def main() -> int:
     except KeyboardInterrupt:
         print(f"\n{p.prog}: interrupted; the same command goes on with {a.kept}", file=sys.stderr)
         return 1
-    made = added(made)
+    try:
+        made = added(made)
+    except ValueError as e:
+        print(f"{p.prog}: {e}", file=sys.stderr)
+        return 1
     text = json.dumps({"format": 2, "seeds": SEEDS, "rows": made}, indent=1) + "\n"
-    part = a.out.with_suffix(".part")
-    part.write_text(text, "utf-8")
-    part.replace(a.out)
-    print(f"{a.out}: sha256 {hashlib.sha256(text.encode()).hexdigest()}")
+    whole = {a.out: text}
     if a.out == HERE / "leaderboard.json":
         readme = HERE / "README.md"
-        readme.write_text(page(readme.read_text("utf-8"), made), "utf-8")
+        whole[readme] = page(readme.read_text("utf-8"), made)
+    for file, words in whole.items():
+        file.with_suffix(".part").write_text(words, "utf-8")
+    for file in whole:  # all of them can be made
+        file.with_suffix(".part").replace(file)
+    print(f"{a.out}: sha256 {hashlib.sha256(text.encode()).hexdigest()}")
     return 0
 
 

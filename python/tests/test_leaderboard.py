@@ -36,8 +36,47 @@ def test_the_page_is_what_the_file_says(make):
     played = {(track, name) for track, names in make.POLICIES.items() for name in names}
     assert played <= {(r["track"], r["policy"]) for r in found["rows"]}
     for r in found["rows"]:
-        assert r["version"] == ephemera.__version__ and r["commit"] and "changed" not in r["commit"], r["policy"]
+        assert r["version"] == ephemera.__version__ and "changed" not in r["commit"], r["policy"]
+        assert r["commit"] or (r["track"], r["policy"]) not in played
         assert ("recordings" in r) == (r["track"] in make.RECORDED)
+
+
+def test_rows_of_others(make, tmp_path, monkeypatch, capsys):
+    """What the benchmark prints and the epochs of a training are a row; for a wrong one nothing is written."""
+    for name in ("leaderboard.json", "README.md"):
+        shutil.copy(ROOM / name, tmp_path)
+    shutil.copytree(ROOM / "rows", tmp_path / "rows")
+    monkeypatch.setattr(make, "HERE", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["make.py", "--table", "--out", str(tmp_path / "leaderboard.json")])
+    before = [(tmp_path / name).read_text("utf-8") for name in ("leaderboard.json", "README.md")]
+
+    def made():
+        code = make.main()
+        return (
+            code,
+            capsys.readouterr().err,
+            [(tmp_path / n).read_text("utf-8") for n in ("leaderboard.json", "README.md")],
+        )
+
+    assert made() == (0, "", before)
+    row = ephemera.benchmark(make.in_turn, "harvest", tasks=["Spare20-v2"], seeds=make.SEEDS, name="mine").row
+    row["mean"]["share"] = 0.77
+    file = tmp_path / "rows" / "mine.json"
+    for wrong, words in (
+        (row, "mine.json lacks training_epochs; needed are the epochs"),
+        (row | {"training_epochs": 0, "seeds": 3}, "has 3 seeds and 1500 epochs; needed are 5 seeds"),
+        (row | {"training_epochs": 0, "track": "all"}, "has the track all"),
+        ({k: v for k, v in row.items() if k != "mean"}, "mine.json lacks mean"),
+    ):
+        file.write_text(json.dumps(wrong))
+        code, said, found = made()
+        assert code == 1 and words in said and found == before
+    file.write_text(json.dumps(row | {"training_epochs": 1234567}))
+    code, _, (rows, page) = made()
+    assert code == 0 and "| mine | – | " in page and "| 77.0 (" in page and "| 1,234,567 |" in page
+    assert json.loads(rows)["rows"] != json.loads(before[0])["rows"]
+    file.unlink()
+    assert made() == (0, "", before)
 
 
 def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
