@@ -365,18 +365,20 @@ def test_tables_of_a_comparison(played):
 
 
 def test_picture_of_a_comparison(played, tmp_path):
-    """At most six curves, with names at their ends and bands, told apart in grey, one column wide, from 0 to 1."""
+    """At most six curves, with names at their ends and bands, told apart in grey, one column wide."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     from matplotlib.colors import to_rgb
 
     pyplot.switch_backend("agg")
     figure = played.plot()
     (axes,) = figure.axes
-    assert figure.get_size_inches()[0] == 3.5 and axes.get_ylim() == (0, 1.05)
+    assert figure.get_size_inches()[0] == 3.5 and axes.get_ylim()[0] == 0
+    top = max(line.get_ydata().max() for line in axes.lines if len(line.get_xdata()) > 2)
+    assert axes.get_ylim()[1] == pytest.approx(1.05 * max(1, top))
     names = [t.get_text() for t in axes.texts]
     assert names == [r["policy"] for r in played if r["policy"] != "lspe/learned"][:6]  # the best, of those with curves
     places = sorted(t.get_position()[1] for t in axes.texts)
-    assert min(np.diff(places)) > 0.07 and 0 <= places[0] and places[-1] <= 1.05
+    assert min(np.diff(places)) > 0.07 and 0 <= places[0] and places[-1] <= axes.get_ylim()[1]
     assert len(axes.collections) == 6  # bands
     curves = [line for line in axes.lines if len(line.get_xdata()) > 2]
     grey = {
@@ -401,6 +403,30 @@ def test_picture_of_a_comparison(played, tmp_path):
         played.plot(["lspe/learning", *[n for n in PLAYED if n != "lspe"]])
     with pytest.raises(ValueError, match="no line of 'nobody'; there are "):
         played.plot(["nobody"])
+    pyplot.close("all")
+
+
+def test_pictures_show_what_beats_whittle():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    table = ephemera.compare(["whittle", "greedy"], steps=300, seeds=3)
+    for rows in (table.runs, table.curves):
+        for r in rows:
+            r["of_whittle"] *= 1.5 if r["policy"] == "greedy" else 1
+    (axes,) = table.plot().axes
+    assert axes.get_ylim()[1] > max(line.get_ydata().max() for line in axes.lines) > 1.2
+    profile = table.profile(["greedy"]).axes[0]
+    x, y = profile.lines[0].get_data()
+    best = max(r["of_whittle"] for r in table.runs)
+    assert profile.get_xlim()[1] == pytest.approx(best) and y[x > 1].max() == 1 and best > 1.3
+    gone = table.curves[0]["epoch"]
+    table.curves[0]["of_whittle"] = None  # exact Whittle earned nothing there
+    (axes,) = table.plot([table.curves[0]["policy"]]).axes
+    assert axes.get_ylabel() == "share of exact Whittle" and gone not in axes.lines[0].get_xdata()
+    assert len(axes.lines[0].get_xdata()) > 10
+    for c in table.curves:
+        c["of_whittle"] = None
+    assert table.plot().axes[0].get_ylabel() == "interest per epoch"
     pyplot.close("all")
 
 

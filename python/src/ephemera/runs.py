@@ -358,25 +358,29 @@ class Comparison:
 
         A point is the mean over the seeds of what was earned since the point before; bands are intervals of 95 %. The
         picture fits one column of a paper, lines have their names at their ends and are told apart in grey:
-        ``plot().savefig("curves.pdf")``, or .png or .svg. Where shares are not known, rewards are drawn.
+        ``plot().savefig("curves.pdf")``, or .png or .svg. Epochs in which exact Whittle earned nothing under one of the
+        seeds have no share, and no point; where no share is known, rewards are drawn.
 
         Args:
             policies: names of at most six rows; None for the best six.
         """
         names = self._chosen(policies, self.curves)
-        shares = all(c.get("of_whittle") is not None for c in self.curves)
+        known = any(c.get("of_whittle") is not None for c in self.curves)
         figure, axes = document.column()
         axes.set_xscale("log")
         axes.set_xlabel("epoch")
-        axes.set_ylabel("share of exact Whittle" if shares else "interest per epoch")
+        axes.set_ylabel("share of exact Whittle" if known else "interest per epoch")
         found = {}
         for name in names:
-            by_epoch: dict[int, list[float]] = {}
+            by_epoch: dict[int, list[Any]] = {}
             for c in self.curves:
                 if c["policy"] == name:
-                    by_epoch.setdefault(c["epoch"], []).append(c["of_whittle" if shares else "reward"])
-            found[name] = np.array(list(by_epoch), np.float64), document.means(list(by_epoch.values()))
-        axes.set_ylim(0, 1.05 if shares else 1.05 * max(float(y[:, 0].max()) for _, y in found.values()))
+                    by_epoch.setdefault(c["epoch"], []).append(c.get("of_whittle") if known else c["reward"])
+            points = {epoch: values for epoch, values in by_epoch.items() if None not in values}
+            if points:
+                found[name] = np.array(list(points), np.float64), document.means(list(points.values()))
+        most = max((float(y[:, 0].max()) for _, y in found.values()), default=1.0)
+        axes.set_ylim(0, 1.05 * (max(1.0, most) if known else most))
         document.lines(axes, found)
         return figure
 
@@ -391,9 +395,8 @@ class Comparison:
         figure, axes = document.column()
         axes.set_xlabel("share of exact Whittle")
         axes.set_ylabel("runs that earn it")
-        axes.set_xlim(0, 1)
         axes.set_ylim(0, 1.05)
-        at = np.linspace(0, 1, 201)
+        at = np.linspace(0, max(1.0, *(float(scores[n].max()) for n in names)), 201)
         document.lines(axes, {n: (at, (scores[n] >= at).mean(axis=0)[:, None]) for n in names})
         return figure
 
