@@ -392,6 +392,7 @@ def test_picture_of_a_comparison(played, tmp_path):
     for form, begins in (("pdf", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<?xml")):
         figure.savefig(tmp_path / f"curves.{form}")
         assert (tmp_path / f"curves.{form}").read_bytes().startswith(begins)
+    assert b"/Type3" not in (tmp_path / "curves.pdf").read_bytes()
     profile = played.profile(["whittle", "round-robin"]).axes[0]
     assert profile.get_xlim() == (0, 1) and [t.get_text() for t in profile.texts] == ["whittle", "round-robin"]
     worst = [r["of_whittle"] for r in played.runs if r["policy"] == "round-robin"]
