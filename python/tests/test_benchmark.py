@@ -218,6 +218,7 @@ def cell(text):
 
 
 CELL = "class Mine:\n    def select(self, view):\n        return view.age * ({} + np.arange(len(view.age)))\n"
+LATE = CELL.replace("{}", "1.0 + (view.epoch > 50) * {}")
 DEEP = "def weight(n):\n    return {} + np.arange(n)\n" + CELL.replace(
     "({} + np.arange(len(view.age)))", "weight(len(view.age))"
 )
@@ -239,12 +240,24 @@ def of_file(at):
         lambda room, w: ephemera.gym_policy(lambda seen: seen[:4] * (1 + w * np.arange(4))),
         lambda room, w: cell(CELL.format(w)),
         lambda room, w: cell(DEEP.format(w)),
+        lambda room, w: cell(LATE.format(w)),
         lambda room, w: [constant, globals().update(SCALE=w)][0],
         lambda room, w: functools.partial(functools.cache(Weighted), np.float64(w)),
         of_file(lambda file: functools.partial(loaded, file)),
         of_file(lambda file: functools.partial(Weighted, 0.0, file)),
     ],
-    ids=["partial", "closure", "gym", "cell", "cell that calls", "constant", "wrapped", "file", "file of begin"],
+    ids=[
+        "partial",
+        "closure",
+        "gym",
+        "cell",
+        "cell that calls",
+        "late",
+        "constant",
+        "wrapped",
+        "file",
+        "file of begin",
+    ],
 )
 def test_kept_runs_are_those_of_the_policy(make, tmp_path):
     """A policy that is another under the same name has other figures, and the same one has those that are kept."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import itertools
 import json
@@ -159,11 +158,6 @@ def _identity(p: Player, policy: PolicyLike) -> Any:
             stacklevel=3,
         )
         return secrets.token_hex()
-
-
-@functools.cache
-def _contents(file: str, changed: int) -> str:
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 def _key(*of: Any) -> str:
@@ -366,7 +360,7 @@ class _Kept:
         for t, of in how.items():
             world = dict(of["world"])
             if file := world.pop("trace", None):
-                world["recording"] = _contents(file, os.stat(file).st_mtime_ns)
+                world["recording"] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
             behaviour = _short(of) if acts else ""
             if acts and not self.keys and _short(of) != behaviour:
                 acts, behaviour = False, ""  # it acts by chance: a short run tells nothing
