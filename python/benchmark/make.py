@@ -325,13 +325,14 @@ def main() -> int:
         p.error("--trace is needed: the directory of the recordings")
     before = json.loads(a.out.read_text("utf-8"))["rows"] if a.out.exists() else []
     try:
-        made = before if a.table else rows(a.kept, a.processes, a.trace, before, a.again)
+        added([])  # wrong rows are named before anything is played
+        made = added(before if a.table else rows(a.kept, a.processes, a.trace, before, a.again))
     except KeyboardInterrupt:
         print(f"\n{p.prog}: interrupted; the same command goes on with {a.kept}", file=sys.stderr)
         return 1
-    try:
-        made = added(made)
     except ValueError as e:
+        if hasattr(e, "__notes__"):  # of a policy
+            raise
         print(f"{p.prog}: {e}", file=sys.stderr)
         return 1
     text = json.dumps({"format": 2, "seeds": SEEDS, "rows": made}, indent=1) + "\n"
