@@ -143,6 +143,9 @@ func (l *Learner) attempt(i int, succeeded bool) {
 		s.Failed++
 		return
 	}
+	if s.Failed == 0 && s.Tries == 0 { // nor is the plan rounded where no crawl ever failed
+		return
+	}
 	planned := s.Cycles > 0 && !l.cold
 	if planned {
 		l.planned(i, s.Theta, -1)
