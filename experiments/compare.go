@@ -77,7 +77,7 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 		several[r.Instance] = true
 	}
 	if n := len(several); n > 1 {
-		rep.Instance, rep.Several = fmt.Sprintf("%s and %d more", rep.Instance, n-1), true
+		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)
 	}
 	var bounds []float64
 	for _, r := range records {

@@ -303,7 +303,7 @@ func TestInstanceOfEachSeed(t *testing.T) {
 	}
 	rep := Compare(all, env.LevelModel, 5, 1)
 	want := "Instance lognormal/10/1 and 4 more,"
-	if !strings.HasPrefix(rep.Notes[0], want) || !strings.Contains(rep.Notes[0], "202.00 per epoch in the mean") {
+	if !strings.HasPrefix(rep.Notes[0], want) || !strings.Contains(rep.Notes[0], "earns more than 202.00 per epoch") {
 		t.Errorf("%q; want %q and the mean of the bounds", rep.Notes[0], want)
 	}
 }

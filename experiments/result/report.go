@@ -23,10 +23,6 @@ type Report struct {
 	Bound     Ratio   `json:"bound"`     // interest per epoch that no policy exceeds, where one is known
 	Results   []Row   `json:"results"`
 
-	// Several says that there are several instances, of which Instance names the first
-	// and Bound is the mean.
-	Several bool `json:"-"`
-
 	// Speed is how many epochs the learner learned from in a second, 0 where that was
 	// not measured now.
 	Speed float64 `json:"-"`
@@ -144,12 +140,8 @@ func (r *Report) Sentence() string {
 	line += fmt.Sprintf(", knowledge %s, budget %v, %s, %s from %d",
 		r.Knowledge, r.Budget, Count(r.Steps, "epoch"), Count(r.Seeds, "seed"), r.Seed)
 	if !r.Bound.IsZero() {
-		mean := ""
-		if r.Several {
-			mean = " in the mean"
-		}
-		line += fmt.Sprintf("; no policy that keeps the budget earns more than %s per epoch%s",
-			r.Bound.Text(Figure), mean)
+		line += "; in the mean no policy that keeps the budget earns more than " + r.Bound.Text(Figure) +
+			" per epoch, but where content is drawn at random a run may by chance"
 	}
 	return line + "."
 }

@@ -96,6 +96,13 @@ func TestPercentOf(t *testing.T) {
 	}
 }
 
+// The bound is of the mean: a run of drawn content may earn more.
+func TestSentence(t *testing.T) {
+	if s := sample().Sentence(); !strings.Contains(s, "; in the mean no policy") || !strings.Contains(s, "a run may") {
+		t.Error(s)
+	}
+}
+
 // Names of what is run may hold anything; a terminal is shown no control characters.
 func TestPlain(t *testing.T) {
 	r := sample()
