@@ -63,6 +63,12 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("%d command lines: %q", len(lines), lines)
 	}
 	dir := t.TempDir()
+	file := regexp.MustCompile("`(\\w+\\.toml)`.*:\n\n```toml\n((?s).*?)```")
+	for _, m := range file.FindAllStringSubmatch(joined, -1) {
+		if err := os.WriteFile(filepath.Join(dir, m[1]), []byte(m[2]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, line := range lines {
 		words := strings.Fields(line)
 		command := exec.Command(filepath.Join(bin, words[0]), words[1:]...)

@@ -155,9 +155,10 @@ func (r Run) contender() (*Entry, env.Level, error) {
 // What a run brings depends on the run alone: not on the engine, other runs or
 // the number of workers.
 type Engine struct {
-	scenes  cache[string, *Scene]
-	whittle cache[string, *Record]
-	sums    cache[string, [32]byte] // of files that settings name
+	instances cache[string, env.Instance]
+	scenes    cache[string, *Scene]
+	whittle   cache[string, *Record]
+	sums      cache[string, [32]byte] // of files that settings name
 }
 
 // Resolve returns the run with every setting spelt out, so that equal runs are
@@ -189,31 +190,54 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
 			c.Learner[key] = plainValue(field)
 		}
 	}
-	if err := c.resolveWorld(); err != nil {
+	in := env.Instance{Budget: r.Instance.Budget}
+	if r.World.Trace == "" && r.World.Kind != "replay" {
+		c.Instance.Name = cmp.Or(c.Instance.Name, "paper")
+		if in, err = e.instance(c.Run); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.resolveWorld(in); err != nil {
 		return nil, err
 	}
-	if c.Scene, err = e.scene(ctx, c.Run, p.Level); err != nil {
+	if c.Scene, err = e.scene(ctx, c.Run, in, p.Level); err != nil {
 		return nil, err
 	}
 	c.Instance.Budget, c.World.FeedbackDelay = c.Scene.Instance.Budget, c.Scene.feedback
 	c.Steps, c.Evaluation = c.Scene.Limit(c.Steps), min(c.Evaluation, c.Scene.Limit(c.Evaluation))
 	if why := p.Entry.WhyNot(*c.Scene, p.Level); why != "" {
-		return nil, wrong("%s does not run on %s in world %s: %s",
-			c.Algorithm(), c.Scene.Instance.ID, c.World.Kind, why)
+		return nil, wrong("%s does not run on %s in world %s: %s; %s",
+			c.Algorithm(), c.Scene.Instance.ID, c.World.Kind, why, runs(*c.Scene, p.Level, p.Entry.Learns))
 	}
 	p.Seed, p.Epochs, p.Evaluation = c.Seed, c.Steps, c.Evaluation
 	c.hash = sync.OnceValues(func() (string, error) { return e.hash(c.Run) })
 	return c, nil
 }
 
-// resolveWorld fills in the kind of the world, its settings and the instance, and refuses
-// settings that belong to worlds of other kinds.
-func (c *Job) resolveWorld() error {
+// runs says which learners, or which policies, run in a scene at a level.
+func runs(s Scene, level env.Level, learners bool) string {
+	var all []*Entry
+	for _, e := range Catalogue() {
+		if e.Learns == learners && e.WhyNot(s, level) == "" {
+			all = append(all, e)
+		}
+	}
+	if all == nil {
+		return "no learner does with knowledge " + string(level) // a policy always does
+	}
+	return "allowed are " + names(all)
+}
+
+// resolveWorld fills in the kind of the world of an instance, or of a recording, and its
+// settings, and refuses settings that belong to worlds of other kinds.
+func (c *Job) resolveWorld(in env.Instance) error {
 	w := &c.World
 	switch {
 	case w.Kind != "":
 	case w.Trace != "":
 		w.Kind = "replay"
+	case c.play.Level != env.LevelObserved && !slices.ContainsFunc(in.Sources, itemed):
+		w.Kind = "pages"
 	case c.play.Level == env.LevelModel:
 		w.Kind = "mean"
 	default:
@@ -237,9 +261,6 @@ func (c *Job) resolveWorld() error {
 		w.Epoch, w.Decay = cmp.Or(w.Epoch, UsualWorld.Epoch), cmp.Or(w.Decay, UsualWorld.Decay)
 		w.Split = cmp.Or(w.Split, UsualWorld.Split)
 	}
-	if w.Kind != "replay" {
-		c.Instance.Name = cmp.Or(c.Instance.Name, "paper")
-	}
 	switch {
 	case w.Kind == "mean" && c.play.Level == env.LevelOnline:
 		return wrong("world mean has no items, and knowledge online is of items; world poisson has them")
@@ -251,41 +272,52 @@ func (c *Job) resolveWorld() error {
 	return nil
 }
 
-// scene returns the scene of a resolved run.
-func (e *Engine) scene(ctx context.Context, r Run, level env.Level) (*Scene, error) {
+// itemed reports whether a source publishes items, and is no page.
+func itemed(s env.Source) bool { return !changing(s) }
+
+// instance returns the instance of a run without a recording.
+func (e *Engine) instance(r Run) (in env.Instance, err error) {
+	key, err := json.Marshal(r.Instance)
+	if err != nil {
+		return in, err
+	}
+	return e.instances.get(string(key), func() (in env.Instance, err error) {
+		name := r.Instance.Name
+		if law := r.Instance.Law; law != "" {
+			if err := env.CheckLaw(law); err != nil {
+				return in, &SettingError{err}
+			}
+			name += ":" + law
+		}
+		in, err = env.Named(name, r.Instance.Budget)
+		isFile := strings.HasSuffix(r.Instance.Name, ".toml")
+		if err != nil && isFile && (!errors.Is(err, env.ErrBudget) || r.Instance.Budget == 0) {
+			return in, err // about the file
+		}
+		if err != nil {
+			return in, &SettingError{err}
+		}
+		o, err := env.ParseObjective(r.Instance.Objective)
+		if err == nil && o.Law != "" && r.Instance.Law != "" {
+			err = fmt.Errorf("law is %q and objective %q; allowed is one of them, as an objective is a law",
+				r.Instance.Law, r.Instance.Objective)
+		}
+		if err != nil {
+			return in, &SettingError{err}
+		}
+		return in.WithObjective(o, time.Hour), nil
+	})
+}
+
+// scene returns the scene of a resolved run, whose instance has the budget alone where a
+// recording is played.
+func (e *Engine) scene(ctx context.Context, r Run, in env.Instance, level env.Level) (*Scene, error) {
 	key, err := json.Marshal([]any{r.Instance, r.World, level})
 	if err != nil {
 		return nil, err
 	}
 	return e.scenes.get(string(key), func() (*Scene, error) {
-		in := env.Instance{Budget: r.Instance.Budget}
-		if r.World.Trace == "" {
-			var err error
-			name := r.Instance.Name
-			if r.Instance.Law != "" {
-				if err := env.CheckLaw(r.Instance.Law); err != nil {
-					return nil, &SettingError{err}
-				}
-				name += ":" + r.Instance.Law
-			}
-			in, err = env.Named(name, r.Instance.Budget)
-			isFile := strings.HasSuffix(r.Instance.Name, ".toml")
-			if err != nil && isFile && (!errors.Is(err, env.ErrBudget) || r.Instance.Budget == 0) {
-				return nil, err // about the file
-			}
-			if err != nil {
-				return nil, &SettingError{err}
-			}
-			o, err := env.ParseObjective(r.Instance.Objective)
-			if err == nil && o.Law != "" && r.Instance.Law != "" {
-				err = fmt.Errorf("law is %q and objective %q; allowed is one of them, as an objective is a law",
-					r.Instance.Law, r.Instance.Objective)
-			}
-			if err != nil {
-				return nil, &SettingError{err}
-			}
-			in = in.WithObjective(o, time.Hour)
-		} else if r.Instance.Objective != "" {
+		if r.World.Trace != "" && r.Instance.Objective != "" {
 			return nil, wrong("objective is %q; the items of a recording have a utility that decays, leave it out",
 				r.Instance.Objective)
 		}

@@ -70,7 +70,7 @@ func New(name, about, out string) *Comparison {
 			"by default the instance's own (1 for paper, the families and recordings)"},
 		{"world", "world.kind", "`way` content arrives: mean (the papers' mean dynamics), poisson (single items) " +
 			"or pages (a crawl shows whether a page has changed); " +
-			"default mean where knowledge is model, poisson otherwise"},
+			"default pages for an instance of pages, mean where knowledge is model, poisson otherwise"},
 		{"marks", "world.marks", "`law` of the items' initial interest in world poisson: constant, " +
 			"per-item (exponential) or per-epoch (exponential, one draw per source and epoch)"},
 		{"trace", "world.trace", "`file` of a recording, which takes the place of an instance: " +
@@ -99,7 +99,7 @@ func New(name, about, out string) *Comparison {
 		}
 	}
 	f.StringVar(&c.algorithm, "algorithm", "", "`name` of the learner: "+strings.Join(learners, ", ")+
-		"; by default the first that works with the level of knowledge")
+		"; by default the first that works with the knowledge, the instance and the world")
 	cli.Choice(f, &c.knowledge, "knowledge", "", "`level`: model (parameters known), "+
 		"observed (true state seen too) or online (only what crawls bring back); by default the algorithm's first",
 		env.LevelModel, env.LevelObserved, env.LevelOnline)
@@ -164,6 +164,9 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 		return nil, WrongSetting(err)
 	}
 	c.Run.World = base.World // one for all
+	if c.algorithm == "" {
+		c.learner = cmp.Or(experiments.FirstLearner(*base.Scene, c.Level), c.learner)
+	}
 	all := names == nil
 	if all {
 		names = []string{"learned"}

@@ -111,6 +111,7 @@ colour = "red"
 	refuse("-set d=nonsense", cli.Usage, "nonsense", "ceil")
 	refuse("-set colour=red", cli.Usage, "colour", "kappa")
 	refuse("-budget 5", cli.Usage, "budget", "5", "4")
+	refuse("-instance pages:6 -algorithm lspe", cli.Usage, "in world pages", "allowed are forecast")
 	refuse("-budget 0", cli.Usage, "budget is 0; allowed is a number above 0")
 	refuse("-trace "+good+" -decay 0", cli.Usage, "decay is 0; allowed is a number above 0")
 	refuse("-epoch 1h", cli.Usage, "epoch is a setting of world replay; the world here is poisson")
@@ -131,6 +132,7 @@ func TestNotes(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"-steps 50 -algorithm forecast", "knowledge online"},
 		{"-steps 50 -algorithm paper", "no policy that keeps the budget earns more than"},
+		{"-steps 50 -instance pages:6", "Instance pages/6/1, learner forecast,"}, // in world pages
 		{"-trace " + recording, "Whittle has parameters that were fitted"},
 		{"-trace " + recording, "budget 1,"},
 		{"-trace " + recording + " -feedback late:24h", "becomes known 24h after its publication"},
