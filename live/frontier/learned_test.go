@@ -305,6 +305,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	sum := s.server.opt.Learned.Summaries(0)[0]
 	s.want(fmt.Sprint(sum.Sources, sum.Fetched), "0 0")
+	must(s.SetActive(ctx, &pb.Active{State: false}))
+	must(s.SetActive(ctx, &pb.Active{State: true}))
 	disk.Full.Store(false)
 	time.Sleep(100 * time.Millisecond)
 	s.want(s.put(item()), "http://h/ OK")

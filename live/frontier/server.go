@@ -782,7 +782,7 @@ func (s *Server) SetActive(ctx context.Context, p *pb.Active) (*pb.Empty, error)
 	if !p.GetState() {
 		kept = []byte{1}
 	}
-	err := s.store.SetValue(inactive, kept)
+	err := s.store.SetOnFullDisk(inactive, kept)
 	if err == nil {
 		s.inactive.Store(!p.GetState())
 	}

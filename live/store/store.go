@@ -16,7 +16,7 @@
 //
 // What was committed is kept whatever happens, and what was not is kept or lost in
 // the order of the calls. When the disk is nearly full, calls that write return
-// [ErrFull] and change nothing. An error of the disk while writing ends the program
+// [ErrFull] and change nothing; those that delete go on. An error of the disk while writing ends the program
 // by a panic, as memory and disk would differ from there on; the next start has what
 // was committed.
 package store
@@ -106,7 +106,8 @@ type Store struct {
 	unwritten int     // bytes of those of them that are not being synced yet
 	pending   *Commit // of these and the batch
 	last      *Commit // of what came before, if any
-	full      bool
+	full      bool    // the disk is nearly so
+	spent     bool    // and the reserve, too
 	looked    time.Time
 	closed    bool
 	key       []byte // scratch
@@ -387,7 +388,16 @@ func (s *Store) measureDisk() {
 	}
 	s.looked = time.Now()
 	u, err := s.opt.FS.GetDiskUsage(s.dir)
-	s.full = err == nil && u.AvailBytes < min(reserve, u.TotalBytes/4)
+	kept, before := min(reserve, u.TotalBytes/4), s.full
+	s.full = err == nil && u.AvailBytes < kept
+	s.spent = err == nil && u.AvailBytes < kept/16
+	switch {
+	case s.full && !before:
+		s.opt.Log.Error("the disk is nearly full; nothing but deletes is written until there is room",
+			"dir", s.dir, "free", u.AvailBytes, "needed", kept)
+	case before && !s.full:
+		s.opt.Log.Info("the disk has room again; writing goes on", "dir", s.dir, "free", u.AvailBytes)
+	}
 }
 
 // Full reports whether the disk is nearly full, so that nothing is written.
@@ -401,7 +411,13 @@ func (s *Store) Full() bool {
 var errClosed = errors.New("store: closed")
 
 // lockForWrite locks the store for a call that writes.
-func (s *Store) lockForWrite() error {
+func (s *Store) lockForWrite() error { return s.lock(&s.full) }
+
+// lockForRelease locks the store for a call that makes room, or helps to: it has the reserve but for
+// a sixteenth.
+func (s *Store) lockForRelease() error { return s.lock(&s.spent) }
+
+func (s *Store) lock(refused *bool) error {
 	s.mu.Lock()
 	for s.unwritten > maxUnwritten && !s.closed {
 		s.room.Wait()
@@ -410,7 +426,7 @@ func (s *Store) lockForWrite() error {
 		s.mu.Unlock()
 		return errClosed
 	}
-	if s.measureDisk(); s.full {
+	if s.measureDisk(); *refused {
 		s.mu.Unlock()
 		return ErrFull
 	}
@@ -1104,7 +1120,7 @@ func (s *Store) SetDelay(delay int64) error {
 
 // Remove forgets a queue, or a crawl if key is nil, and returns how many URLs it had.
 func (s *Store) Remove(crawl string, key *string) (n int, err error) {
-	if err := s.lockForWrite(); err != nil {
+	if err := s.lockForRelease(); err != nil {
 		return 0, err
 	}
 	var queues []*schedule.Queue
@@ -1131,7 +1147,7 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 // RemoveBefore forgets the URLs of a queue, or of a crawl if key is "", that became
 // known before a time. It returns how many they were; the queues stay.
 func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error) {
-	if err := s.lockForWrite(); err != nil {
+	if err := s.lockForRelease(); err != nil {
 		return 0, err
 	}
 	s.apply(false)
@@ -1141,7 +1157,7 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 		if r.Created >= created {
 			return true
 		}
-		if failed = s.lockForWrite(); failed != nil {
+		if failed = s.lockForRelease(); failed != nil {
 			return false
 		}
 		was, held, err := s.known(r.ID)
@@ -1170,9 +1186,17 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 // SetValue keeps a value of the caller's.
 func (s *Store) SetValue(name string, data []byte) error { return s.Set(Value{name, data}) }
 
+// SetOnFullDisk keeps a small value that helps to make room, also where the disk is nearly full.
+func (s *Store) SetOnFullDisk(name string, data []byte) error {
+	return s.setLocked(s.lockForRelease(), Value{name, data})
+}
+
 // Set keeps values of the caller's, all or none.
-func (s *Store) Set(values ...Value) error {
-	if err := s.lockForWrite(); err != nil {
+func (s *Store) Set(values ...Value) error { return s.setLocked(s.lockForWrite(), values...) }
+
+// setLocked sets values if the lock was taken without an error, and unlocks.
+func (s *Store) setLocked(err error, values ...Value) error {
+	if err != nil {
 		return err
 	}
 	s.setValues(values)

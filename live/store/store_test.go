@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -18,6 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"ephemera/live/schedule"
+	"ephemera/live/store/storetest"
 )
 
 func open(t *testing.T, fs vfs.FS) *Store { return openAt(t, fs, 0, new(int64)) }
@@ -713,6 +715,59 @@ func TestOpenOnFullDisk(t *testing.T) {
 	defer s.Close()
 	if r, err := s.Find(id); r == nil || err != nil {
 		t.Errorf("what was acknowledged is not there when there is room: %v", err)
+	}
+}
+
+// TestNearlyFull: on a nearly full disk puts fail, which is said once, and deletes make room as long as
+// some of the reserve is left.
+func TestNearlyFull(t *testing.T) {
+	var log bytes.Buffer
+	disk := &storetest.Disk{FS: vfs.NewMem()}
+	s, err := Open("frontier", &Options{FS: disk, Log: slog.New(slog.NewTextHandler(&log, nil)), Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	put := func(key string) error {
+		s.looked = time.Time{}
+		_, err := s.Put(schedule.ID{Crawl: "c", Key: key, URL: "u"}, 1, 1, nil)
+		return err
+	}
+	release := func() error {
+		s.looked = time.Time{}
+		a := "a"
+		n, err1 := s.Remove("c", &a)
+		m, err2 := s.RemoveBefore("c", "b", 5000)
+		if err1 == nil && err2 == nil && (n != 1 || m != 1) {
+			t.Errorf("%d and %d URLs are deleted; want one each", n, m)
+		}
+		return cmp.Or(err1, err2, s.SetOnFullDisk("name", []byte{1}))
+	}
+	if err := errors.Join(put("a"), put("b")); err != nil {
+		t.Fatal(err)
+	}
+	disk.Full.Store(true)
+	for range 3 {
+		if err := put("d"); err != ErrFull {
+			t.Errorf("the error of a put is %v, want %v", err, ErrFull)
+		}
+	}
+	disk.Spent.Store(true)
+	if err := release(); err != ErrFull {
+		t.Errorf("without a free byte the error of a delete is %v, want %v", err, ErrFull)
+	}
+	disk.Spent.Store(false)
+	if err := release(); err != nil {
+		t.Error(err)
+	}
+	disk.Full.Store(false)
+	if err := errors.Join(put("d"), put("e")); err != nil {
+		t.Error(err)
+	}
+	stops, goes := strings.Count(log.String(), "nearly full"), strings.Count(log.String(), "room again")
+	if stops != 1 || goes != 1 {
+		t.Errorf("the log says %d times that writing stops, and %d times that it goes on; want once each:\n%s",
+			stops, goes, &log)
 	}
 }
 

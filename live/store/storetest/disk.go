@@ -7,16 +7,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Disk is a disk that is full when the test says.
+// Disk is a disk that is nearly full when the test says, and has no byte left.
 type Disk struct {
 	vfs.FS
-	Full atomic.Bool
+	Full, Spent atomic.Bool
 }
 
 // GetDiskUsage implements [vfs.FS].
 func (d *Disk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	if d.Full.Load() {
+	if d.Spent.Load() {
 		return vfs.DiskUsage{TotalBytes: 1 << 40}, nil
+	}
+	if d.Full.Load() {
+		return vfs.DiskUsage{AvailBytes: 128 << 20, TotalBytes: 1 << 40}, nil
 	}
 	return vfs.DiskUsage{AvailBytes: 1 << 39, TotalBytes: 1 << 40}, nil
 }
