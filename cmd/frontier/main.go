@@ -19,7 +19,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -139,9 +138,8 @@ put is on disk when it is acknowledged.
 	for crawl, o := range s.learn {
 		o.Nodes = len(s.nodes)
 		s.learn[crawl] = o
-		if !(o.PerHour > 0) || math.IsInf(o.PerHour, 1) {
-			return false, cli.Usagef("-learn: crawl %q has %v fetches an hour; allowed is a finite number above 0",
-				crawl, o.PerHour)
+		if err := o.Check(); err != nil {
+			return false, cli.Usagef("-learn: crawl %q: %v", crawl, err)
 		}
 	}
 	return false, nil

@@ -23,7 +23,7 @@ func TestClock(t *testing.T) {
 			for k := range 4 {
 				restarts, boot := k%2 > 0, []string{"", "1"}[k/2]
 				t.Run(fmt.Sprint(steps, restarts, boot), func(t *testing.T) {
-					opt := LearnOptions{PerHour: 4, Longest: Duration(10 * time.Hour)}
+					opt := LearnOptions{PerHour: 4, Longest: Duration{10 * time.Hour}}
 					s := serve(t, opt)
 					s.boot = boot
 					const n = 8

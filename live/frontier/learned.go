@@ -53,34 +53,45 @@ type LearnOptions struct {
 	Nodes int `toml:"-"` // that share the budget; 0 stands for 1
 }
 
-// Dates say what the dates of known URLs mean.
-type Dates string
+// Check tells what is wrong with the options, if anything is.
+func (o *LearnOptions) Check() error {
+	if !(o.PerHour > 0) || math.IsInf(o.PerHour, 1) {
+		return fmt.Errorf("there are %v fetches an hour; allowed is a finite number above 0", o.PerHour)
+	}
+	if o.Longest.Duration > 0 && o.Shortest.Duration > o.Longest.Duration {
+		return fmt.Errorf("shortest is %v and longest %v; allowed is a shortest up to longest",
+			o.Shortest.Duration, o.Longest.Duration)
+	}
+	return nil
+}
+
+// Dates say what the dates of known URLs mean. It is a struct, as Duration is: TOML sets what is a
+// string or a number without asking UnmarshalText.
+type Dates struct{ name string }
 
 // A date in the future is the earliest time of the next fetch, or nothing.
-const (
-	Earliest Dates = "earliest"
-	Ignore   Dates = "ignore"
+var (
+	Earliest = Dates{"earliest"}
+	Ignore   = Dates{"ignore"}
 )
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Dates) UnmarshalText(text []byte) error {
-	if *d = Dates(text); *d != Earliest && *d != Ignore {
-		return fmt.Errorf("dates is %q; allowed are earliest and ignore", *d)
+	if *d = (Dates{string(text)}); *d != Earliest && *d != Ignore {
+		return fmt.Errorf("dates is %q; allowed are earliest and ignore", text)
 	}
 	return nil
 }
 
 // Duration is a time.Duration that a file has as "24h".
-type Duration time.Duration
+type Duration struct{ time.Duration }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	if err == nil && v < 0 {
-		err = fmt.Errorf("%v is below 0", v)
+func (d *Duration) UnmarshalText(text []byte) (err error) {
+	if d.Duration, err = time.ParseDuration(string(text)); err != nil || d.Duration < 0 {
+		return fmt.Errorf("there is the time %q; allowed is one of 0 or more such as \"90m\" or \"24h\"", text)
 	}
-	*d = Duration(v)
-	return err
+	return nil
 }
 
 const (
@@ -314,7 +325,7 @@ func (c *learnedCrawl) take(
 			mistake = err
 		}
 	}
-	due = now.UnixMilli() + cmp.Or(time.Duration(c.opt.Longest), anyway).Milliseconds()
+	due = now.UnixMilli() + cmp.Or(c.opt.Longest.Duration, anyway).Milliseconds()
 	switch {
 	case c.opt.Shadow:
 		due = date
@@ -385,7 +396,7 @@ func (c *learnedCrawl) learn(src *source, crawl learner.Crawl, said *said) error
 }
 
 func (c *learnedCrawl) rules() learner.Source {
-	return learner.Source{Shortest: time.Duration(c.opt.Shortest), Longest: time.Duration(c.opt.Longest)}
+	return learner.Source{Shortest: c.opt.Shortest.Duration, Longest: c.opt.Longest.Duration}
 }
 
 // count adds up what fetches find, and when.

@@ -78,7 +78,7 @@ func (s *service) play(gaps []float64, until int) []int {
 // TestLearned holds that the budget is kept, that URLs are fetched for what they
 // publish, also after a restart, and that it is said why.
 func TestLearned(t *testing.T) {
-	opt := LearnOptions{PerHour: 1, Longest: Duration(48 * time.Hour)}
+	opt := LearnOptions{PerHour: 1, Longest: Duration{48 * time.Hour}}
 	s := serve(t, opt)
 	gaps := []float64{.5, 5, 1000}
 	for i := range gaps {
@@ -238,7 +238,7 @@ func (s *service) crash(learn ...LearnOptions) { s.restart(learn...) }
 
 // TestKilled holds that a URL which was put is learned after a kill, however soon that is.
 func TestKilled(t *testing.T) {
-	opt := LearnOptions{PerHour: 2, Longest: Duration(20 * 24 * time.Hour)}
+	opt := LearnOptions{PerHour: 2, Longest: Duration{20 * 24 * time.Hour}}
 	s := serve(t, opt)
 	gaps := []float64{.5, 5, 50}
 	for i := range gaps {
@@ -330,7 +330,7 @@ func TestFarDate(t *testing.T) {
 func TestOtherVersion(t *testing.T) {
 	for _, how := range []string{"version", "damaged", "objective"} {
 		t.Run(how, func(t *testing.T) {
-			opt := LearnOptions{PerHour: 1, Longest: Duration(48 * time.Hour)}
+			opt := LearnOptions{PerHour: 1, Longest: Duration{48 * time.Hour}}
 			s := serve(t, opt)
 			gaps := []float64{1, 10}
 			for i := range gaps {
@@ -505,7 +505,7 @@ func TestWeek(t *testing.T) {
 		fetchers = append(fetchers, f)
 		f.clock = &clock
 		if rule == "learned" {
-			f.restart(LearnOptions{PerHour: perHour, Longest: Duration(48 * time.Hour)})
+			f.restart(LearnOptions{PerHour: perHour, Longest: Duration{48 * time.Hour}})
 		}
 		for url, all := range feeds {
 			f.known[url] = &pastOfFeed{minutes: slices.Repeat([]float64{math.Inf(1)}, len(all))}

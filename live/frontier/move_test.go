@@ -16,7 +16,7 @@ import (
 // TestMoved: what a dump brings from one frontier to another that runs is what is known of learned
 // URLs, from the start and after the next one, and what queues are held to. Nobody else is shown it.
 func TestMoved(t *testing.T) {
-	opt := LearnOptions{PerHour: 2, Longest: Duration(20 * 24 * time.Hour)}
+	opt := LearnOptions{PerHour: 2, Longest: Duration{20 * 24 * time.Hour}}
 	s := serve(t, opt)
 	gaps := []float64{.5, 5, 50}
 	for i := range gaps {
