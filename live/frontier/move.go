@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	headers "google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -179,18 +180,16 @@ func ImportTo(ctx context.Context, r io.Reader, client pb.URLFrontierClient) (n 
 	go func() {
 		in := bufio.NewScanner(r)
 		in.Buffer(nil, 16<<20)
-		for line := 1; in.Scan(); line++ {
-			var item pb.URLItem
-			if err := protojson.Unmarshal(in.Bytes(), &item); err != nil {
-				sent <- fmt.Errorf("line %d: %w", line, err)
-				end()
-				return
-			}
-			if puts.Send(&item) != nil {
+		var failed error
+		for line := 1; failed == nil && in.Scan(); line++ {
+			var item *pb.URLItem
+			item, _, failed = readItem(line, in.Bytes(), time.Now().UnixMilli())
+			if failed == nil && puts.Send(item) != nil {
 				break // Recv has the error
 			}
 		}
-		sent <- cmp.Or(in.Err(), puts.CloseSend())
+		sent <- cmp.Or(failed, in.Err())
+		puts.CloseSend() // what was sent before is answered
 	}()
 	for {
 		ack, err := puts.Recv()
@@ -203,9 +202,30 @@ func ImportTo(ctx context.Context, r io.Reader, client pb.URLFrontierClient) (n 
 			return n, err
 		case ack.Status == pb.AckMessage_FAIL:
 			return n, fmt.Errorf("%s: the node that is to have it does not answer, or cannot write", ack.ID)
+		case ack.Status != pb.AckMessage_OK:
+			return n, fmt.Errorf("line %d: the service answers %s to %s", n+1, ack.Status, ack.ID)
 		}
 		n++
 	}
+}
+
+// readItem reads a line of a dump as a known URL. One that was discovered is due now.
+func readItem(line int, text []byte, now int64) (*pb.URLItem, schedule.ID, error) {
+	item := &pb.URLItem{}
+	if err := protojson.Unmarshal(text, item); err != nil {
+		return nil, schedule.ID{}, fmt.Errorf("line %d: %w", line, err)
+	}
+	if found := item.GetDiscovered(); found != nil {
+		item.Item = &pb.URLItem_Known{
+			Known: &pb.KnownURLItem{Info: found.GetInfo(), RefetchableFromDate: uint64(now / 1000)},
+		}
+	}
+	id, ok := identify(item.GetKnown().GetInfo())
+	if !ok {
+		return nil, id, fmt.Errorf("line %d: URL %q has the key %q; "+
+			"allowed is a URL with a host, or a key of 1 to %d bytes", line, id.URL, id.Key, longestKey)
+	}
+	return item, id, nil
 }
 
 // Import reads what Export or URLFrontier's client wrote. URLs that are known
@@ -215,23 +235,11 @@ func Import(r io.Reader, s *store.Store, now int64) (n int, err error) {
 	in.Buffer(nil, 16<<20)
 	var last *store.Commit
 	for line := 1; in.Scan(); line++ {
-		var item pb.URLItem
-		if err := protojson.Unmarshal(in.Bytes(), &item); err != nil {
-			return n, fmt.Errorf("line %d: %w", line, err)
+		item, id, err := readItem(line, in.Bytes(), now)
+		if err != nil {
+			return n, err
 		}
-		if found := item.GetDiscovered(); found != nil {
-			item.Item = &pb.URLItem_Known{
-				Known: &pb.KnownURLItem{Info: found.GetInfo(), RefetchableFromDate: uint64(now / 1000)},
-			}
-		}
-		info := item.GetKnown().GetInfo()
-		id, ok := identify(info)
-		if !ok {
-			return n, fmt.Errorf("line %d: URL %q has the key %q; "+
-				"allowed is a URL with a host, or a key of 1 to %d bytes",
-				line, id.URL, id.Key, longestKey)
-		}
-		if _, last, err = restore(s, &item, id, now); err != nil {
+		if _, last, err = restore(s, item, id, now); err != nil {
 			return n, fmt.Errorf("line %d: %w", line, err)
 		}
 		n++

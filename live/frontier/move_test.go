@@ -149,3 +149,16 @@ func TestMovedPages(t *testing.T) {
 
 // plain is a dump without the blanks that its encoder sets by chance.
 func plain(dump string) string { return strings.ReplaceAll(dump, " ", "") }
+
+// TestImportToNamesLine: a line that cannot be put ends the import with its number, and those before it
+// are there.
+func TestImportToNamesLine(t *testing.T) {
+	s := serve(t)
+	line := `{"known":{"info":{"url":%q,"crawlID":"c"},"refetchableFromDate":"1"}}` + "\n"
+	dump := fmt.Sprintf(line+line+line, "http://ok.org/1", "www.nokey.org/1", "urn:isbn:1")
+	n, err := ImportTo(ctx, strings.NewReader(dump), s)
+	if n != 1 || err == nil || !strings.Contains(err.Error(), `line 2: URL "www.nokey.org/1" has the key ""`) {
+		t.Errorf("%d URLs are put, and the error is %v; want one, and that line 2 has no key", n, err)
+	}
+	s.want(s.list(&pb.ListUrlParams{CrawlID: "c"}), "http://ok.org/1@1")
+}
