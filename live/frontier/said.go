@@ -112,7 +112,7 @@ func evenly(n int, last, now time.Time) (found []learner.Item) {
 		return nil
 	}
 	for i := range n {
-		after := now.Sub(last) * time.Duration(2*i+1) / time.Duration(2*n)
+		after := now.Sub(last) / time.Duration(2*n) * time.Duration(2*i+1) // in this order it does not overflow
 		found = append(found, learner.Item{Published: last.Add(after)})
 	}
 	return found

@@ -296,3 +296,17 @@ func TestLongest(t *testing.T) {
 		t.Errorf("%d URLs are handed out", got)
 	}
 }
+
+// TestEvenly: items of a long absence lie between the two fetches, also where they are many.
+func TestEvenly(t *testing.T) {
+	last := time.Unix(start, 0)
+	now := last.Add(60 * 24 * time.Hour)
+	before := last
+	for _, it := range evenly(mostNew, last, now) {
+		if !it.Published.After(before) || !it.Published.Before(now) {
+			t.Fatalf("an item is of %v, the one before of %v; the fetches were at %v and %v",
+				it.Published, before, last, now)
+		}
+		before = it.Published
+	}
+}
