@@ -523,3 +523,15 @@ func TestPage(t *testing.T) {
 		}
 	}
 }
+
+// TestCountOfClientThatLeft: a count ends when its client has gone, also where nothing matches.
+func TestCountOfClientThatLeft(t *testing.T) {
+	s := serve(t)
+	s.put(discovered("http://h/1"), discovered("http://h/2"))
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	filter := "no URL has this"
+	_, err := s.server.CountURLs(gone, &pb.CountUrlParams{Filter: &filter})
+	s.want(status.Code(err), codes.Canceled)
+	s.want(status.Code(s.server.ownURLs(gone, &pb.ListUrlParams{Filter: &filter}, nil)), codes.Canceled)
+}

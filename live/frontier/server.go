@@ -614,18 +614,27 @@ func (s *Server) ownQueues(p *pb.Pagination) (*pb.QueueList, error) {
 	return l, s.failure(err)
 }
 
-// matching calls yield with the URLs whose name has the filter in it.
-func (s *Server) matching(crawl, key, filter string, ignoreCase bool, yield func(*store.Record) bool) error {
+// matching calls yield with the URLs whose name has the filter in it, until the context is done.
+func (s *Server) matching(
+	ctx context.Context, crawl, key, filter string, ignoreCase bool, yield func(*store.Record) bool,
+) error {
 	if ignoreCase {
 		filter = strings.ToLower(filter)
 	}
-	return s.failure(s.store.URLs(crawlOf(crawl), key, func(r *store.Record) bool {
+	err := s.store.URLs(crawlOf(crawl), key, func(r *store.Record) bool {
+		if ctx.Err() != nil {
+			return false
+		}
 		url := r.URL
 		if ignoreCase {
 			url = strings.ToLower(url)
 		}
 		return !strings.Contains(url, filter) || yield(r)
-	}))
+	})
+	if err = s.failure(err); err == nil && ctx.Err() != nil {
+		err = status.FromContextError(ctx.Err()).Err()
+	}
+	return err
 }
 
 // ListURLs lists those of one node after those of the one before.
@@ -635,7 +644,7 @@ func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer
 		return s.otherURLs(address, p, stream.Context(), stream.Send)
 	}
 	if len(s.opt.Peers) == 0 || p.GetLocal() || p.GetKey() != "" || isHandedOn(stream.Context()) {
-		return s.ownURLs(p, isMove(stream.Context()), stream.Send)
+		return s.ownURLs(stream.Context(), p, stream.Send)
 	}
 	skip, left := p.GetStart(), cmp.Or(p.GetSize(), defaultSize)
 	part := proto.CloneOf(p)
@@ -651,7 +660,7 @@ func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer
 		}
 		var err error
 		if address == s.opt.Address {
-			err = s.ownURLs(part, isMove(stream.Context()), send)
+			err = s.ownURLs(stream.Context(), part, send)
 		} else {
 			err = s.otherURLs(address, part, stream.Context(), send)
 		}
@@ -674,14 +683,14 @@ func (s *Server) otherURLs(
 }
 
 // ownURLs sends the URLs of this node, as they are moved or as they are shown.
-func (s *Server) ownURLs(p *pb.ListUrlParams, move bool, send func(*pb.URLItem) error) error {
+func (s *Server) ownURLs(ctx context.Context, p *pb.ListUrlParams, send func(*pb.URLItem) error) error {
 	skip, left := p.GetStart(), cmp.Or(p.GetSize(), defaultSize)
 	form := itemOf
-	if move {
+	if isMove(ctx) {
 		form = newDump(s.store).item
 	}
 	var failed error
-	err := s.matching(p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(r *store.Record) bool {
+	err := s.matching(ctx, p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(r *store.Record) bool {
 		if skip > 0 {
 			skip--
 			return true
@@ -703,9 +712,9 @@ func (s *Server) CountURLs(ctx context.Context, p *pb.CountUrlParams) (*pb.Long,
 	}
 	others, failed := askAll(ctx, &s.nodes, p.GetLocal() || p.GetKey() != "", p, pb.URLFrontierClient.CountURLs)
 	n := &pb.Long{}
-	err := s.matching(p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(*store.Record) bool {
+	err := s.matching(ctx, p.GetCrawlID(), p.GetKey(), p.GetFilter(), p.GetIgnoreCase(), func(*store.Record) bool {
 		n.Value++
-		return ctx.Err() == nil
+		return true
 	})
 	return sum(n, err, others, failed)
 }
