@@ -374,7 +374,7 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 			return nil
 		})
 	}
-	group.Go(func() error { return g.Serve(listen) }) // when the page can be asked whether it serves
+	group.Go(func() error { return serve(g, listen) }) // when the page can be asked whether it serves
 	group.Go(func() error {
 		for tick := time.Tick(time.Second); ; {
 			select {
@@ -421,6 +421,14 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	})
 	log.Info("serving", "listen", listen.Addr(), "dir", set.dir)
 	return group.Wait()
+}
+
+// serve serves until the server is stopped, which may have been before.
+func serve(g *grpc.Server, l net.Listener) error {
+	if err := g.Serve(l); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil
 }
 
 // healthy asks a service whether it serves.

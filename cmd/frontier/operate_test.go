@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"ephemera/cmd/internal/clitest"
 	pb "ephemera/live/frontier/urlfrontier"
@@ -126,5 +129,14 @@ func TestSyncFlag(t *testing.T) {
 				t.Errorf("%d URLs are there after the end, want 1000", n)
 			}
 		})
+	}
+}
+
+// TestStoppedBefore: a signal that comes before the service serves ends it without an error.
+func TestStoppedBefore(t *testing.T) {
+	g := grpc.NewServer()
+	g.GracefulStop()
+	if err := serve(g, must(net.Listen("tcp", "127.0.0.1:0"))); err != nil {
+		t.Error(err)
 	}
 }
