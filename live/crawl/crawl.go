@@ -48,7 +48,8 @@ type Options struct {
 	Uptime func() clock.Uptime // tells steps of Now from time that passes; nil for nothing
 	Log    *slog.Logger
 
-	disk vfs.FS // of the state; nil for that of the machine
+	disk  vfs.FS                               // of the state; nil for that of the machine
+	pause func(context.Context, time.Duration) // waits, or until the context ends; nil by the clock of the machine
 }
 
 const (
@@ -105,6 +106,14 @@ func Open(o Options) (c *Crawler, err error) {
 	c.ending, c.end = context.WithCancel(context.Background())
 	if o.Uptime == nil {
 		c.opt.Uptime = func() clock.Uptime { return clock.Uptime{} }
+	}
+	if o.pause == nil {
+		c.opt.pause = func(ctx context.Context, d time.Duration) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(d):
+			}
+		}
 	}
 	c.store, err = store.Open(o.Dir, &store.Options{
 		Delay: 1000, Memory: 16 << 20, Log: o.Log, FS: o.disk,

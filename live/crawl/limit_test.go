@@ -2,12 +2,15 @@ package crawl
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"ephemera/live/feed"
 )
 
 // TestPerHour: in no hour are there more requests than allowed, at whatever times the
@@ -64,6 +67,34 @@ func TestOncePerHour(t *testing.T) {
 			t.Errorf("%v later: %d requests, %v; want %d", tt.after, n, err, tt.want)
 		}
 		check(s.Close())
+	}
+}
+
+// TestOnceInterrupted: a round ends when somebody ends it, and keeps what it has found.
+func TestOnceInterrupted(t *testing.T) {
+	r := newReferee(t, 60)
+	var urls []string
+	for k := range 12 { // of one host, so that they come one after the other
+		urls = append(urls, fmt.Sprintf("%s?%d", address(0), k))
+	}
+	l := newLife(t, r.Server, 60, urls...)
+	s := l.open(io.Discard)
+	ctx, cancel := context.WithCancel(t.Context())
+	pause := s.Crawler.opt.pause
+	s.Crawler.opt.pause = func(ctx context.Context, d time.Duration) {
+		cancel()
+		pause(ctx, d)
+	}
+	n, err := s.Once(ctx)
+	check(s.Close())
+	if n == 0 || n == len(urls) || err != nil {
+		t.Errorf("%d requests of %d, %v", n, len(urls), err)
+	}
+	l.Begin = s.now
+	again := l.open(io.Discard)
+	defer again.Close()
+	if found := again.stats.Outcome[feed.Found]; found != n {
+		t.Errorf("of %d requests %d are kept", n, found)
 	}
 }
 

@@ -187,20 +187,20 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 	return looks, nil
 }
 
-// Once makes one round: the requests that are left of this hour.
+// Once makes one round: the requests that are left of this hour. It ends early with the context.
 func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
 	c.mu.Lock()
 	err = c.learner.SetBudget(float64(max(1, c.allowance(c.clock()))))
 	c.mu.Unlock()
 	// A host that is asked for several feeds has a second between them.
-	for n, idle := 0, 0; err == nil && idle < 3; idle++ {
+	for n, idle := 0, 0; err == nil && idle < 3 && ctx.Err() == nil; idle++ {
 		n, err = c.Tick()
 		c.Wait()
 		if requests += n; n > 0 {
 			idle = -1
 			continue
 		}
-		time.Sleep(time.Second)
+		c.opt.pause(ctx, time.Second)
 	}
 	c.postWaiting(ctx)
 	return requests, err

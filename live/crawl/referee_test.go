@@ -642,6 +642,7 @@ func (l life) open(onDisk io.Writer) *sim {
 		Now:    n.shown,
 		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(n.now().UnixNano())} },
 		Log:    slog.New(slog.DiscardHandler), disk: l.disk,
+		pause: func(_ context.Context, d time.Duration) { s.now = s.now.Add(d) },
 	}
 	o.Reader, o.Shadow = l.Reader, l.Shadow
 	if l.Miniflux != "" {
