@@ -349,7 +349,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 			continue
 		}
 		begun++
-		c.recent = append(c.recent, now)
+		c.asks(now)
 		c.begin(r, time.Time{})
 	}
 	return begun, c.save(now, false)

@@ -3,6 +3,7 @@ package crawl
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"ephemera/live/schedule"
@@ -15,11 +16,18 @@ func (o *Options) window() (length time.Duration, requests int) {
 	return time.Duration(n / o.PerHour * float64(time.Hour)), int(n)
 }
 
-// allowance returns how many requests may be begun now.
-func (c *Crawler) allowance(now time.Time) int {
+// allowance returns how many requests may be begun until a time.
+func (c *Crawler) allowance(until time.Time) int {
 	length, requests := c.opt.window()
-	c.recent = slices.DeleteFunc(c.recent, func(at time.Time) bool { return now.Sub(at) >= length })
-	return requests - len(c.recent)
+	over := sort.Search(len(c.recent), func(k int) bool { return until.Sub(c.recent[k]) < length })
+	return requests - len(c.recent[over:])
+}
+
+// asks takes up that a request is made. Those before the last ones that are allowed together do not count
+// any more.
+func (c *Crawler) asks(now time.Time) {
+	_, requests := c.opt.window()
+	c.recent = append(c.recent[max(0, len(c.recent)-requests+1):], now)
 }
 
 // loadRecent adds the requests that were made since the learner was saved: those in the

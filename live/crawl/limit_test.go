@@ -9,8 +9,6 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
-
-	"ephemera/live/feed"
 )
 
 // TestPerHour: in no hour are there more requests than allowed, at whatever times the
@@ -70,6 +68,33 @@ func TestOncePerHour(t *testing.T) {
 	}
 }
 
+// TestOnceEarly: rounds that a timer begins some minutes too early or too late make all requests of their
+// hours, and never more than those of an hour.
+func TestOnceEarly(t *testing.T) {
+	const perHour = 6
+	r := newReferee(t, perHour)
+	var urls []string
+	for k := range 40 {
+		urls = append(urls, address(k*len(kinds)))
+	}
+	l := newLife(t, r.Server, perHour, urls...)
+	begin, made := l.Begin, 0
+	for hour, minutes := range []time.Duration{3, 0, 5, 2} {
+		due := begin.Add(time.Duration(hour)*time.Hour + minutes*time.Minute)
+		if due.After(l.Begin) { // else the round before has only just ended
+			l.Begin = due
+		}
+		s := l.open(io.Discard)
+		n, err := s.Once(t.Context())
+		check(err)
+		check(s.Close())
+		made, l.Begin = made+n, s.now
+	}
+	if made != 4*perHour || len(r.wrong) > 0 {
+		t.Errorf("%d requests in 4 rounds of %d; %v", made, perHour, r.wrong)
+	}
+}
+
 // TestOnceInterrupted: a round ends when somebody ends it, and keeps what it has found.
 func TestOnceInterrupted(t *testing.T) {
 	r := newReferee(t, 60)
@@ -93,8 +118,8 @@ func TestOnceInterrupted(t *testing.T) {
 	l.Begin = s.now
 	again := l.open(io.Discard)
 	defer again.Close()
-	if found := again.stats.Outcome[feed.Found]; found != n {
-		t.Errorf("of %d requests %d are kept", n, found)
+	if kept := again.stats.Days[0].Requests; kept != n {
+		t.Errorf("of %d requests %d are kept", n, kept)
 	}
 }
 

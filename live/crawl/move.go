@@ -187,20 +187,33 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 	return looks, nil
 }
 
-// Once makes one round: the requests that are left of this hour. It ends early with the context.
+// patience is for how long a round waits until requests of the one before are an hour old, so that a
+// timer may begin it a little early.
+const patience = 10 * time.Minute
+
+// Once makes one round: the requests that are left of this hour, with those that patience brings. It ends
+// early with the context.
 func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
 	c.mu.Lock()
-	err = c.learner.SetBudget(float64(max(1, c.allowance(c.clock()))))
+	end := c.clock().Add(patience)
+	err = c.learner.SetBudget(float64(max(1, c.allowance(end))))
 	c.mu.Unlock()
+	waits := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		now := c.clock()
+		return now.Before(end) && c.allowance(now) == 0 && c.allowance(end) > 0
+	}
 	// A host that is asked for several feeds has a second between them.
 	for n, idle := 0, 0; err == nil && idle < 3 && ctx.Err() == nil; idle++ {
 		n, err = c.Tick()
 		c.Wait()
-		if requests += n; n > 0 {
+		if requests += n; n > 0 || waits() {
 			idle = -1
-			continue
 		}
-		c.opt.pause(ctx, time.Second)
+		if n == 0 {
+			c.opt.pause(ctx, time.Second)
+		}
 	}
 	c.postWaiting(ctx)
 	return requests, err
