@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,13 +55,13 @@ type place struct {
 func (p place) String() string { return fmt.Sprintf("%016x.%04x", p.seq, p.k) }
 
 func parsePlace(s string) (p place, err error) {
-	if _, err := fmt.Sscanf(s, "%16x.%4x", &p.seq, &p.k); err != nil || p.String() != s {
+	if _, err := fmt.Sscanf(s, "%16x.%x", &p.seq, &p.k); err != nil || p.String() != s {
 		return p, errors.New("it is no place among the items; allowed is what a page of items names")
 	}
 	return p, nil
 }
 
-func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && p.k < q.k }
+func (p place) compare(q place) int { return cmp.Or(cmp.Compare(p.seq, q.seq), cmp.Compare(p.k, q.k)) }
 
 // drop is an item in memory: where it is and whose.
 type drop struct {
@@ -90,10 +91,9 @@ func (c *Crawler) loadItems() error {
 		}
 		return bad == nil
 	})
-	if err != nil {
-		return err
-	}
-	return bad
+	// By name, the items of an entry that come after 65 536 others stand among those.
+	slices.SortFunc(c.river, func(a, b drop) int { return a.compare(b.place) })
+	return errors.Join(err, bad)
 }
 
 // keepJournal keeps the items of a journal that an earlier version wrote.
@@ -231,15 +231,7 @@ func (c *Crawler) kept(d *drop) (*item, error) {
 func (c *Crawler) find(before *place, n int, wanted func(d *drop) bool) (items []*item, next *place, err error) {
 	end := len(c.river)
 	if before != nil {
-		end, _ = slices.BinarySearchFunc(c.river, *before, func(d drop, p place) int {
-			switch {
-			case d.before(p):
-				return -1
-			case p.before(d.place):
-				return 1
-			}
-			return 0
-		})
+		end, _ = slices.BinarySearchFunc(c.river, *before, func(d drop, p place) int { return d.compare(p) })
 	}
 	for _, d := range slices.Backward(c.river[:end]) {
 		if !d.from.listed || !wanted(&d) {

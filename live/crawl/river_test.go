@@ -380,3 +380,22 @@ func TestItemsSetBack(t *testing.T) {
 		t.Errorf("%d items: %v", len(items), err)
 	}
 }
+
+// TestItemsOfOneLook: more items of one look than four digits count are there after a restart, in order.
+func TestItemsOfOneLook(t *testing.T) {
+	l := newLife(t, newReferee(t, 30).Server, 30, address(0))
+	s := l.open(io.Discard)
+	ks := []int{0xffff, 0x10000, 0x10001}
+	for _, k := range ks {
+		it := item{Item: feed.Item{Title: fmt.Sprint(k)}, Feed: address(0), At: l.Begin}
+		check(s.store.SetValue(itemPrefix+place{1, k}.String(), must(json.Marshal(it))))
+	}
+	check(s.Close())
+	s = l.open(io.Discard)
+	defer s.Close()
+	for i, k := range ks {
+		if len(s.river) != len(ks) || s.river[i].k != k {
+			t.Fatalf("after a restart there are %v", s.river)
+		}
+	}
+}
