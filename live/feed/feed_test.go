@@ -395,6 +395,24 @@ func TestItems(t *testing.T) {
 	}
 }
 
+// TestJSON: an item of a JSON feed has its text, a number counts as a text, and what is none loses no
+// other item.
+func TestJSON(t *testing.T) {
+	for _, tt := range []struct{ item, title, summary string }{
+		{`{"id":"1","content_html":"<p>a &lt; b</p>"}`, "", "a < b"},
+		{`{"id":"1","content_text":"a <b c"}`, "", "a <b c"},
+		{`{"id":"1","summary":"s","content_text":"a","content_html":"b"}`, "", "s"},
+		{`{"content_html":"alone"}`, "", "alone"},
+		{`{"id":1,"title":1984,"date_published":7,"summary":null,"url":{},"content_text":[]}`, "1984", ""},
+		{`{"id":[1],"title":"x"},7,null,"y"`, "x", ""},
+	} {
+		f, err := Parse([]byte(jsonBegin+tt.item+`,{"id":"last"}],"title":2}`), "", at)
+		if err != nil || len(f.Items) != 2 || f.Items[0].Title != tt.title || f.Items[0].Summary != tt.summary {
+			t.Errorf("%s: %+v, %v", tt.item, f, err)
+		}
+	}
+}
+
 // TestIdentity: which items are the same, at two looks at a feed.
 func TestIdentity(t *testing.T) {
 	look := func(items string) []Item {

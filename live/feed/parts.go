@@ -2,9 +2,11 @@ package feed
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"html"
 	"io"
 	"slices"
 	"strings"
@@ -279,45 +281,55 @@ func (w *window) Read(p []byte) (int, error) {
 }
 
 // jsonInParts is inParts for a JSON feed.
-func jsonInParts(text []byte, part func(document []byte) error) (head []byte, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.Token() // the brace
-	all, room := map[string]json.RawMessage{}, maxChildren
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, err
+func jsonInParts(sent []byte, part func(document []byte) error) (head []byte, err error) {
+	d := json.NewDecoder(bytes.NewReader(sent))
+	d.Token()      // the brace
+	var title text // of the head nothing else is read
+	for err == nil && d.More() {
+		var token json.Token
+		if token, err = d.Token(); err != nil {
+			break
 		}
-		name := token.(string) // of an object
-		if strings.EqualFold(name, "items") {
-			if err := jsonItems(d, part); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, err
-		}
-		if size := len(name) + len(value); size <= min(maxChild, room) {
-			all[name] = value
-			room -= size
+		switch name := token.(string); { // of an object
+		case strings.EqualFold(name, "items"):
+			err = jsonItems(d, part)
+		case strings.EqualFold(name, "title"):
+			err = d.Decode(&title)
+		default:
+			var other json.RawMessage
+			err = d.Decode(&other)
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, err
+	if err == nil {
+		_, err = d.Token()
 	}
-	return json.Marshal(all)
+	head, bad := json.Marshal(map[string]text{"title": title})
+	return head, cmp.Or(err, bad)
+}
+
+// text is the beginning of a text of a JSON feed. Some feeds have a number in its place; what else may
+// stand there is as if there were nothing.
+type text string
+
+func (t *text) UnmarshalJSON(sent []byte) error {
+	var s string
+	if json.Unmarshal(sent, &s) != nil && bytes.ContainsAny(sent[:1], "-0123456789") {
+		s = string(sent)
+	}
+	*t = text(cut(s, maxChild))
+	return nil
 }
 
 // jsonItem is what is read of an item of a JSON feed.
 type jsonItem struct {
-	ID        json.RawMessage `json:"id,omitempty"` // a text or a number
-	URL       string          `json:"url"`
-	Title     string          `json:"title"`
-	Summary   string          `json:"summary"`
-	Published string          `json:"date_published"`
-	Modified  string          `json:"date_modified"`
+	ID        text `json:"id,omitempty"`
+	URL       text `json:"url"`
+	Title     text `json:"title"`
+	Summary   text `json:"summary"`
+	HTML      text `json:"content_html"`
+	Text      text `json:"content_text"`
+	Published text `json:"date_published"`
+	Modified  text `json:"date_modified"`
 }
 
 // jsonItems hands out the items of a JSON feed.
@@ -339,30 +351,26 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		items, size = items[:0], 0
 		return err
 	}
-	add := func(it jsonItem) error {
-		if it.ID == nil && it.URL == "" && it.Title == "" && it.Summary == "" && it.Published == "" {
-			return nil // one without anything in it is none
-		}
-		if len(it.ID) > maxChild {
-			it.ID = nil
-		}
-		for _, text := range []*string{&it.URL, &it.Title, &it.Summary, &it.Published, &it.Modified} {
-			*text = cut(*text, maxChild)
-			size += len(*text)
-		}
-		items = append(items, it)
-		if len(items) == maxPartItems || size >= maxPart {
-			return hand()
-		}
-		return nil
-	}
 	for d.More() {
 		var it jsonItem
-		if err := d.Decode(&it); err != nil {
+		err := d.Decode(&it)
+		var other *json.UnmarshalTypeError
+		if err != nil && !errors.As(err, &other) {
 			return err
 		}
-		if err := add(it); err != nil {
-			return err
+		if it == (jsonItem{Modified: it.Modified}) {
+			continue // one without anything in it is none
+		}
+		if it.HTML == "" {
+			it.HTML = text(html.EscapeString(string(it.Text)))
+		}
+		it.Text = "" // as HTML it is read as the others are
+		items = append(items, it)
+		size += len(it.ID) + len(it.URL) + len(it.Title) + len(it.Summary) + len(it.HTML)
+		if len(items) == maxPartItems || size >= maxPart {
+			if err := hand(); err != nil {
+				return err
+			}
 		}
 	}
 	if _, err := d.Token(); err != nil {
