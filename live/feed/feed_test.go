@@ -395,6 +395,23 @@ func TestItems(t *testing.T) {
 	}
 }
 
+// TestLinks: an item of RSS without a link has that which its id is, if it is one, and else none.
+func TestLinks(t *testing.T) {
+	for _, tt := range []struct{ item, want string }{
+		{"<guid>http://h/1</guid><link>/2</link>", "http://h/2"},
+		{"<guid>http://h/1</guid>", "http://h/1"},
+		{`<guid isPermaLink="true">HTTPS://h/1</guid>`, "https://h/1"},
+		{`<guid isPermaLink="false">http://h/1</guid>`, ""},
+		{"<guid>1</guid>", ""},
+		{"<title>x</title>", ""},
+	} {
+		f, err := Parse([]byte(rssBegin+"<item>"+tt.item+"</item>"+rssEnd), "", at)
+		if err != nil || f.Items[0].Link != tt.want {
+			t.Errorf("%s: %+v, %v; want the link %q", tt.item, f, err, tt.want)
+		}
+	}
+}
+
 // TestJSON: an item of a JSON feed has its text, a number counts as a text, and what is none loses no
 // other item.
 func TestJSON(t *testing.T) {

@@ -72,7 +72,10 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 		if err != nil {
 			return err
 		}
-		for _, it := range part.Items {
+		for k, it := range part.Items {
+			if r, is := part.OriginalFeed().(*rss.Feed); is && it.Link == "" {
+				it.Link = permalink(r.Items[k].GUID)
+			}
 			shown.add(newItem(it, at))
 		}
 		return nil
@@ -109,13 +112,23 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	return f, nil
 }
 
+// permalink returns the link that an id of RSS is, or nothing.
+func permalink(id *rss.GUID) string {
+	if id == nil || strings.EqualFold(id.IsPermalink, "false") || !webAddress.MatchString(id.Value) {
+		return ""
+	}
+	return id.Value
+}
+
+var webAddress = regexp.MustCompile(`(?i)^https?://`)
+
 // newItem returns an item. Its id is what the feed says it is, or else its link, without
 // what is added to links to see who follows them; and one without an id is the same as
 // that of another look with the same title and date, wherever its link leads by then.
 func newItem(it *gofeed.Item, at *url.URL) Item {
 	name := cmp.Or(untracked(cmp.Or(it.GUID, it.Link)), it.Title+"\x00"+it.Published+"\x00"+it.Description)
 	item := Item{ID: hash(name), Title: Line(it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
-	if to, err := at.Parse(it.Link); err == nil && len(it.Link) <= maxLink {
+	if to, err := at.Parse(it.Link); err == nil && it.Link != "" && len(it.Link) <= maxLink {
 		item.Link = to.String()
 	}
 	// One whose year has not four digits is none, such as a date without a year, read as year 0.
