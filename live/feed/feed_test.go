@@ -449,8 +449,10 @@ func TestIdentity(t *testing.T) {
 		{"<link>/a?UTM_id=1</link>", "<link>/a#xtor=RSS-3</link>", true},
 		{"<link>/a?x=1</link>", "<link>/a?x=2</link>", false},
 		{"<link>/a#1</link>", "<link>/a#2</link>", false},
-		{"<link>/a?</link>", "<link>/a</link>", false}, // a link without such parameters stays as it is
-		{"<guid>http://h/a?utm_id=1</guid>", "<guid>http://h/a?utm_id=2</guid>", true},
+		{"<link>/a?</link>", "<link>/a</link>", false},                                  // a link without such parameters stays as it is
+		{"<guid>http://h/a?utm_id=1</guid>", "<guid>http://h/a?utm_id=2</guid>", false}, // an id is what it is
+		{"<link>/a?pk_id=1</link>", "<link>/a?pk_id=2</link>", false},
+		{"<link>/a?ns_page=1&amp;ncid=1</link>", "<link>/a?ns_page=1&amp;ncid=2</link>", false},
 		{"<guid>1</guid><link>/a</link>", "<guid>1</guid><link>/b</link>", true},
 		{"<guid>1</guid><link>/a</link><title>A</title>" + date,
 			"<guid>2</guid><link>/a</link><title>A</title>" + date, false},

@@ -126,7 +126,7 @@ var webAddress = regexp.MustCompile(`(?i)^https?://`)
 // what is added to links to see who follows them; and one without an id is the same as
 // that of another look with the same title and date, wherever its link leads by then.
 func newItem(it *gofeed.Item, at *url.URL) Item {
-	name := cmp.Or(untracked(cmp.Or(it.GUID, it.Link)), it.Title+"\x00"+it.Published+"\x00"+it.Description)
+	name := cmp.Or(it.GUID, untracked(it.Link), it.Title+"\x00"+it.Published+"\x00"+it.Description)
 	item := Item{ID: hash(name), Title: Line(it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
 	if to, err := at.Parse(it.Link); err == nil && it.Link != "" && len(it.Link) <= maxLink {
 		item.Link = to.String()
@@ -148,10 +148,9 @@ func hash(name string) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// tracking is the name of a parameter of a link that does not say where it leads.
-var tracking = regexp.MustCompile(`(?i)^(utm_\w*|itm_\w*|mtm_\w*|pk_\w*|hsa_\w*|_hs\w*|` +
-	`[a-z]*clid|[a-z]*clkid|[gw]braid|gclsrc|igshid|igsh|mc_[ce]id|mkt_tok|vero_id|oly_\w*_id|ns_\w*|` +
-	`xtor|cmpid|ncid|_openstat|__s|ref_src|wt_mc|s_cid)(=|$)`)
+// tracking is the name of a parameter that is added to a link and that no site has as one of its own.
+var tracking = regexp.MustCompile(`(?i)^(utm_\w*|mtm_\w*|hsa_\w*|_hsenc|_hsmi|` +
+	`(fb|g|d|y|tw|tt)clid|msclkid|[gw]braid|gclsrc|igshid|mc_[ce]id|mkt_tok|xtor|_openstat)(=|$)`)
 
 // untracked returns a link without such parameters.
 func untracked(link string) string {
