@@ -140,7 +140,9 @@ func (r *record) Key() string {
 	return r.Address() + " " + hex.EncodeToString(sum[:8])
 }
 
-var secret = regexp.MustCompile(`//[^/?#]*@`)
+// secret is what stands before the host of an address. A password may have a / or # that nobody escaped;
+// an @ after a / begins a name in a path.
+var secret = regexp.MustCompile(`//(?:[^/?#\s:]*:\S*[^/\s]|[^/?#\s]*)@`)
 
 // shown returns a text with the names and passwords of its addresses covered.
 func shown(text string) string { return secret.ReplaceAllString(text, "//xxxxx@") }

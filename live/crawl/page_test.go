@@ -241,3 +241,23 @@ func TestLastLooks(t *testing.T) {
 		t.Errorf("%v, and with the clock %v", before, r.Looks[3].At)
 	}
 }
+
+// TestShown: names and passwords of addresses are covered, whatever is in them, and paths are not.
+func TestShown(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"http://me:pass@h/feed", "http://xxxxx@h/feed"},
+		{"http://token@h/feed", "http://xxxxx@h/feed"},
+		{"http://me:pa/ss@h/feed", "http://xxxxx@h/feed"},
+		{"http://me:pa#ss@h/feed", "http://xxxxx@h/feed"},
+		{"http://me:1?2@h/feed", "http://xxxxx@h/feed"},
+		{"http://me:pa@ss/word@h/feed", "http://xxxxx@h/feed"},
+		{"http://me:pa/ss@h/@name and http://a:b@c", "http://xxxxx@h/@name and http://xxxxx@c"},
+		{"http://h/@name.rss", "http://h/@name.rss"},
+		{"http://h:8080/@name.rss", "http://h:8080/@name.rss"},
+		{"http://h/a@b", "http://h/a@b"},
+	} {
+		if got := shown(tt.text); got != tt.want {
+			t.Errorf("%s is shown as %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}
