@@ -58,7 +58,7 @@ var advice = []struct{ says, do string }{
 	{"neither RSS", "its address shows no feed: look for one on its site"},
 	{"malformed", "its publisher has to mend it; what can be read is read when it is"},
 	{"no such host", "its site has no address any more: take it off the list if that lasts"},
-	{"certificate", "its certificate does not hold: wait for its publisher"},
+	{"certificate does not hold", "its certificate is not right: wait for its publisher"},
 	{"in a circle", "its address leads in a circle: look for its new one on its site"},
 	{"more than", "its address leads in a circle: look for its new one on its site"},
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -327,6 +328,20 @@ func TestRobots(t *testing.T) {
 
 // TestCharsets: BOM before HTTP header before declaration before what the bytes are, and
 // bytes that are none of the charset cost a letter.
+// TestCertificate: a certificate that does not hold is the reason.
+func TestCertificate(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: newMemory(), Now: time.Now}
+	f.Dial = new(net.Dialer).DialContext
+	got := f.Fetch(Place{URL: s.URL})
+	if got.Err == nil || !strings.Contains(got.Err.Error(), "its certificate does not hold: certificate signed by") {
+		t.Error(got.Err)
+	}
+}
+
 func TestCharsets(t *testing.T) {
 	doc := func(encoding, title string) string {
 		return `<?xml version="1.0"` + encoding + `?><rss version="2.0"><channel><title>` + title +

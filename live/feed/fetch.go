@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -154,11 +155,14 @@ func failf(format string, args ...any) *failure { return &failure{text: fmt.Spri
 func (f *Fetcher) reason(err error) *failure {
 	var e *failure
 	var network net.Error
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, ssrf.ErrProhibitedIP):
 		return failf("its address is not of the public network (-allow-private allows it)")
+	case errors.As(err, &certificate):
+		return failf("its certificate does not hold: %.100s", strings.TrimPrefix(certificate.Err.Error(), "x509: "))
 	case errors.As(err, &network) && network.Timeout():
 		return failf("no answer within %v", f.Timeout)
 	}
