@@ -232,6 +232,17 @@ func (c *Crawler) view(name string) *view {
 	return v
 }
 
+// Today returns what today has brought, or nil before the first request of all.
+func (v *view) Today() *day {
+	switch days := v.Stats.Days; {
+	case len(days) == 0:
+		return nil
+	case sameDay(days[0].Begin, v.Now):
+		return &days[0]
+	}
+	return new(day)
+}
+
 // Shadow returns the name of the reader that is not asked for anything, or nothing.
 func (v *view) Shadow() string {
 	if !v.opt.Shadow {

@@ -132,6 +132,8 @@ func TestAdvice(t *testing.T) {
 		{"for now it redirects to an address that is gone", wait},
 		{"more than 5 redirects", "its address leads in a circle"},
 		{"it redirects in a circle", "its address leads in a circle"},
+		{"it is neither RSS, nor Atom, nor a JSON feed", "its address shows no feed"},
+		{"its certificate does not hold: certificate has expired or is not yet valid", "its certificate is not right"},
 		{"its server answers 404 Not Found", "it is not there any more"},
 		{"its server answers 500 Internal Server Error", wait},
 	} {
@@ -259,5 +261,16 @@ func TestShown(t *testing.T) {
 		if got := shown(tt.text); got != tt.want {
 			t.Errorf("%s is shown as %s, want %s", tt.text, got, tt.want)
 		}
+	}
+}
+
+// TestToday: a day without a request has none.
+func TestToday(t *testing.T) {
+	s := simulate(t, newReferee(t, 30).Server, address(0)).pass(10 * time.Minute)
+	for _, want := range []string{"today 1 requests, ", "today 0 requests, 0 items"} {
+		if page := s.get("/").Body.String(); !strings.Contains(page, want) {
+			t.Errorf("%s is not on the page: %.2500s", want, page)
+		}
+		s.now = s.now.Add(24 * time.Hour)
 	}
 }
