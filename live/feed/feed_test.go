@@ -371,6 +371,7 @@ func TestCharsets(t *testing.T) {
 		{"", doc("", "K\xe4se"), "Käse"},
 		{"text/xml; charset=utf-8", doc("", "K\xe4se"), "K\uFFFDse"},
 		{"", "\n " + doc("", "K\x00\x08se"), "Kse"},
+		{"", doc("", "K&#x1F;&#0;&#031;&#xFffe;&#65535;&#x9;&#xe4;&#228;se"), "K ääse"},
 	} {
 		if f, err := Parse([]byte(tt.body), tt.contentType, at); err != nil || f.Title != tt.want {
 			t.Errorf("%s %q: %+v %v", tt.contentType, tt.body, f, err)
@@ -464,7 +465,8 @@ func TestIdentity(t *testing.T) {
 		{"<link>/a?UTM_id=1</link>", "<link>/a#xtor=RSS-3</link>", true},
 		{"<link>/a?x=1</link>", "<link>/a?x=2</link>", false},
 		{"<link>/a#1</link>", "<link>/a#2</link>", false},
-		{"<link>/a?</link>", "<link>/a</link>", false},                                  // a link without such parameters stays as it is
+		// A link without such parameters stays as it is.
+		{"<link>/a?</link>", "<link>/a</link>", false},
 		{"<guid>http://h/a?utm_id=1</guid>", "<guid>http://h/a?utm_id=2</guid>", false}, // an id is what it is
 		{"<link>/a?pk_id=1</link>", "<link>/a?pk_id=2</link>", false},
 		{"<link>/a?ns_page=1&amp;ncid=1</link>", "<link>/a?ns_page=1&amp;ncid=2</link>", false},

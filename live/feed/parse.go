@@ -227,6 +227,10 @@ func Line(s string) string {
 // declaration is that of XML, with its encoding.
 var declaration = regexp.MustCompile(`^\s*<\?xml\s(?:[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["'])?[^>]*>`)
 
+// noCharacter is a reference by number to what is no character of XML.
+var noCharacter = regexp.MustCompile(
+	`(?i)&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])|x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef]));`)
+
 // UTF8 returns a text in UTF-8, without what is no character of XML. What its declaration
 // says of its encoding does not hold any more.
 func UTF8(body []byte, contentType string) []byte {
@@ -234,12 +238,13 @@ func UTF8(body []byte, contentType string) []byte {
 	if text, err := coding.NewDecoder().Bytes(body); err == nil {
 		body = text
 	}
-	return bytes.Map(func(r rune) rune {
+	body = bytes.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
 			return -1
 		}
 		return r // U+FFFD for what is no UTF-8
 	}, bytes.TrimPrefix(body, []byte("\ufeff")))
+	return noCharacter.ReplaceAll(body, nil)
 }
 
 // plain returns a feed in UTF-8, without a declaration.
