@@ -100,3 +100,25 @@ def test_crawl(tmp_path, learn):
         service.terminate()
         service.wait()
         site.shutdown()
+
+
+def test_given_back():
+    """A URL keeps its key, and one that was fetched before and is not fetched now is not put."""
+    scheduler_module = pytest.importorskip("ephemera_frontier.scheduler")
+    from ephemera_frontier import urlfrontier_pb2 as pb
+    from scrapy.http import Response
+
+    before = {"signature": pb.StringList(values=["a"]), "fetch.statusCode": pb.StringList(values=["200"])}
+    scheduler = scheduler_module.Scheduler()
+    scheduler.crawl, put = "c", []
+    scheduler.put = lambda known: put.append((known.info.url, known.info.key))
+    scheduler.ready = [
+        pb.URLInfo(url="http://h/1", key="group", metadata=before),
+        pb.URLInfo(url="http://h/2", key="group"),
+        pb.URLInfo(url="http://h/3", key="group", metadata=before),
+    ]
+    scheduler.channel = type("Channel", (), {"close": lambda self: None})()
+    request = scheduler.next_request()
+    scheduler.fetched(Response(request.url, body=b"x"), request, None)
+    scheduler.close("finished")
+    assert put == [("http://h/1", "group"), ("http://h/2", "group")]

@@ -28,9 +28,13 @@ class Scheduler:
         self.crawl = self.crawl or spider.name
 
     def close(self, reason):
-        """Put back what was handed out and not fetched: it is due now."""
+        """Put back what was handed out and never fetched: it is due now.
+
+        Of what was fetched before, any put would count as a fetch: it is due when its hold ends.
+        """
         for info in self.ready:
-            self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=1))
+            if "fetch.statusCode" not in info.metadata:
+                self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=1))
         self.channel.close()
 
     def has_pending_requests(self):
@@ -52,11 +56,12 @@ class Scheduler:
             self.ready = list(self.frontier.GetURLs(params))
         if self.ready:
             info = self.ready.pop(0)
-            return Request(info.url, meta={"frontier": info.url}, dont_filter=True)
+            return Request(info.url, meta={"frontier": info.url, "frontier_key": info.key}, dont_filter=True)
 
     def fetched(self, response, request, spider):
         """Put what a fetch has found."""
-        info = pb.URLInfo(url=request.meta.get("frontier", request.url), crawlID=self.crawl)
+        url, key = request.meta.get("frontier", request.url), request.meta.get("frontier_key", "")
+        info = pb.URLInfo(url=url, key=key, crawlID=self.crawl)
         info.metadata["signature"].values.append(hashlib.md5(response.body).hexdigest())
         info.metadata["fetch.statusCode"].values.append(str(response.status))
         self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=request.meta.get("refetch", 0)))
