@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 			header: "Location=http://b.test/robots.txt", body: example, outcome: Found},
 		{name: "a page", status: 200, body: "<!doctype html><p>hello", outcome: Failed, reason: "neither RSS"},
 		{name: "gzip bomb", status: 200, header: "Content-Encoding=gzip", body: bomb.String(),
-			outcome: Failed, reason: "larger than 1 MB"},
+			outcome: Failed, reason: "neither RSS"},
 		{name: "slow", status: 200, body: example[:20], outcome: Failed, reason: "no answer within"},
 		{name: "deep", status: 200, body: "<rss xmlns:a='u'><channel>" + strings.Repeat("<a:b>", 100_000),
 			outcome: Found},
@@ -424,6 +424,27 @@ func TestLinks(t *testing.T) {
 		f, err := Parse([]byte(rssBegin+"<item>"+tt.item+"</item>"+rssEnd), "", at)
 		if err != nil || f.Items[0].Link != tt.want {
 			t.Errorf("%s: %+v, %v; want the link %q", tt.item, f, err, tt.want)
+		}
+	}
+}
+
+// TestBeginning: of a feed that is longer than is read, the items are found that end in what is.
+func TestBeginning(t *testing.T) {
+	for _, tt := range []struct{ begin, rest, end string }{
+		{rssBegin, "<item><guid>1</guid></item><item><title>x</title><guid>22</guid></item>" + rssEnd, "</item>"},
+		{atomBegin, "<entry><id>1</id></entry><entry><title>x</title><id>22</id></entry></feed>", "</entry>"},
+		{jsonBegin, `{"id":"1"},{"id":"22","title":"x"}]}`, "}"},
+	} {
+		whole, err := Parse([]byte(tt.begin+tt.rest), "", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range len(tt.rest) - 1 {
+			body := tt.begin + tt.rest[:k]
+			f, err := parse([]byte(body), true, "", at)
+			if n := strings.Count(body, tt.end); err != nil || !slices.Equal(f.Items, whole.Items[:n]) {
+				t.Fatalf("%s: %+v, %v; want %d items", body, f, err, n)
+			}
 		}
 	}
 }

@@ -173,22 +173,15 @@ func (f *Fetcher) reason(err error) *failure {
 // RoundTrip makes one request, over the only connection to its host, which is closed
 // when it returns. It implements [http.RoundTripper].
 func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, whole, err := f.ask(r, f.MaxBytes)
-	if err == nil && !whole {
-		err = failf("it is larger than %d MB", f.MaxBytes>>20)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
+	return f.ask(r, f.MaxBytes)
 }
 
-// ask is RoundTrip with the beginning of a body, and whether that is the whole of it.
-func (f *Fetcher) ask(r *http.Request, most int64) (res *http.Response, whole bool, err error) {
+// ask is RoundTrip with no more than the beginning of a body.
+func (f *Fetcher) ask(r *http.Request, most int64) (*http.Response, error) {
 	host := strings.ToLower(r.URL.Hostname())
 	defer f.lock(host)()
 	if d := f.Memory.Left(host); d > 0 {
-		return nil, false, &failure{host + " asked to be left alone", d}
+		return nil, &failure{host + " asked to be left alone", d}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.Timeout)
 	defer cancel()
@@ -207,41 +200,42 @@ func (f *Fetcher) ask(r *http.Request, most int64) (res *http.Response, whole bo
 	}
 	conn, err := dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(r.URL.Port(), r.URL.Scheme)))
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer conn.Close() // before the next request to the host
 	transport := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 		DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 	}
-	res, err = transport.RoundTrip(r)
+	res, err := transport.RoundTrip(r)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode == http.StatusTooManyRequests || res.StatusCode == http.StatusServiceUnavailable {
 		if wait := min(f.retry(res.Header), MaxRetry); wait > 0 {
 			if err := f.Memory.Leave(host, wait); err != nil {
-				return nil, false, err
+				return nil, err
 			}
 		}
 	}
 	var body []byte
 	if res.StatusCode == http.StatusOK { // what others say is for people
 		if body, err = io.ReadAll(io.LimitReader(res.Body, most+1)); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
-	whole = int64(len(body)) <= most
+	cut := int64(len(body)) > most
 	body = body[:min(int64(len(body)), most)]
-	res.Body = received{bytes.NewReader(body), body}
-	return res, whole, nil
+	res.Body = received{bytes.NewReader(body), body, cut}
+	return res, nil
 }
 
 // received is a body that is in memory.
 type received struct {
 	io.Reader
-	whole []byte
+	bytes []byte
+	cut   bool // it is the beginning of a longer one
 }
 
 func (received) Close() error { return nil }
@@ -352,7 +346,8 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 	}
 	switch r.StatusCode {
 	case http.StatusOK:
-		body, before := r.Body.(received).whole, out.Place.Hash
+		received := r.Body.(received)
+		body, before := received.bytes, out.Place.Hash
 		etag, modified := r.Header.Get("ETag"), r.Header.Get("Last-Modified")
 		var hashed uint64
 		if etag == "" && modified == "" {
@@ -363,7 +358,7 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 			out.Outcome = Unchanged
 			return
 		}
-		feed, err := Parse(body, r.Header.Get("Content-Type"), r.Request.URL)
+		feed, err := parse(body, received.cut, r.Header.Get("Content-Type"), r.Request.URL)
 		if err != nil {
 			out.Err = err
 			return

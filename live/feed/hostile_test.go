@@ -196,7 +196,10 @@ var hostile = []hostileFeed{
 				`<title type="html"><![CDATA[%s]]></title></entry>`, k, strings.Repeat("<b><p>", 600))
 		}, "</feed>")
 	}},
-	{name: "a gzip bomb", reason: "larger than 10 MB", body: func() []byte { return make([]byte, 64<<20) }},
+	{name: "a gzip bomb", reason: "neither RSS", body: func() []byte { return make([]byte, 64<<20) }},
+	{name: "more than is read", items: 1, body: func() []byte {
+		return append(fill(rssBegin, "<item><title>x</title></item>", ""), "<item><title>y</title></item>"+rssEnd...)
+	}},
 }
 
 // TestNewestOfMany: of a feed of very many items the newest are found, wherever it shows them.

@@ -51,7 +51,12 @@ var parsing sync.Mutex
 
 // Parse reads a feed that was found at an address: its newest items, if there are more than
 // maxItems. It may be called at once, and then waits for the others.
-func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
+func Parse(body []byte, contentType string, at *url.URL) (*Feed, error) {
+	return parse(body, false, contentType, at)
+}
+
+// parse is Parse for a feed, or for its beginning.
+func parse(body []byte, beginning bool, contentType string, at *url.URL) (f *Feed, err error) {
 	parsing.Lock()
 	defer parsing.Unlock()
 	public := *at
@@ -67,7 +72,7 @@ func Parse(body []byte, contentType string, at *url.URL) (f *Feed, err error) {
 	parser.KeepOriginalFeed = true
 	parser.RSSTranslator = &gofeed.DefaultRSSTranslator{DisableContentImageScan: true}
 	shown := newest{known: map[uint64]bool{}, also: map[uint64]int{}}
-	head, err := inParts(plain(body, contentType), func(document []byte) error {
+	head, err := inParts(plain(body, contentType), beginning, func(document []byte) error {
 		part, err := parser.Parse(bytes.NewReader(document))
 		if err != nil {
 			return err

@@ -33,12 +33,16 @@ const (
 var errNoFeed = failf("it is neither RSS, nor Atom, nor a JSON feed")
 
 // inParts returns the head of a feed, and calls part with one part after the other. The
-// text is UTF-8.
-func inParts(text []byte, part func(document []byte) error) (head []byte, err error) {
+// text is UTF-8; where it is the beginning of a feed alone, an item that has no end is left out.
+func inParts(text []byte, beginning bool, part func(document []byte) error) (head []byte, err error) {
 	if bytes.HasPrefix(text, []byte("{")) {
-		return jsonInParts(text, part)
+		head, err = jsonInParts(text, part)
+		if beginning && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+			err = nil
+		}
+		return head, err
 	}
-	s := &splitter{part: part}
+	s := &splitter{part: part, beginning: beginning}
 	err = s.split(text)
 	return s.head.Bytes(), err
 }
@@ -51,6 +55,8 @@ type splitter struct {
 	n     int          // items in it
 	open  []element    // that are written and have not ended
 	left  int          // elements within these that have not ended and are left out
+
+	beginning bool // of a feed is the text
 }
 
 // element is one that is written.
@@ -93,6 +99,10 @@ func (s *splitter) split(text []byte) error {
 			}
 			if len(s.open) == 0 && err == io.EOF {
 				return errNoFeed
+			}
+			if s.beginning && in.at == len(text) {
+				s.drop()
+				return s.finish()
 			}
 			return err
 		case xml.StartElement:
@@ -250,6 +260,15 @@ func (s *splitter) hand() error {
 	return err
 }
 
+// drop takes back an item that is open.
+func (s *splitter) drop() {
+	if k := slices.IndexFunc(s.open, func(e element) bool { return e.kind == item }); k >= 0 {
+		s.items.Truncate(s.open[k].begin)
+		s.n--
+		s.open = s.open[:k]
+	}
+}
+
 // finish ends what is open: the rest is cut.
 func (s *splitter) finish() (err error) {
 	for s.left = 0; len(s.open) > 0 && err == nil; {
@@ -356,7 +375,7 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		err := d.Decode(&it)
 		var other *json.UnmarshalTypeError
 		if err != nil && !errors.As(err, &other) {
-			return err
+			return cmp.Or(hand(), err)
 		}
 		if it == (jsonItem{Modified: it.Modified}) {
 			continue // one without anything in it is none
@@ -373,8 +392,6 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 			}
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	return hand()
+	_, err = d.Token()
+	return cmp.Or(hand(), err)
 }

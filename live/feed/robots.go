@@ -98,13 +98,12 @@ type beginning struct{ *Fetcher }
 
 // RoundTrip implements [http.RoundTripper]. A line that is cut off is left out.
 func (b beginning) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, whole, err := b.ask(r, MaxRobots)
+	res, err := b.ask(r, MaxRobots)
 	if err != nil {
 		return nil, err
 	}
-	if !whole {
-		text, _ := io.ReadAll(res.Body) // which is in memory
-		res.Body = io.NopCloser(bytes.NewReader(text[:1+bytes.LastIndexAny(text, "\r\n")]))
+	if body := res.Body.(received); body.cut {
+		res.Body = io.NopCloser(bytes.NewReader(body.bytes[:1+bytes.LastIndexAny(body.bytes, "\r\n")]))
 	}
 	return res, nil
 }
