@@ -85,11 +85,13 @@ def _installed(name: Any) -> bool:
     if not isinstance(name, str):  # of a type that C made
         return True
     top = name.partition(".")[0]
+    if top == "__main__":  # whose file may be that of what runs a notebook, or tests
+        return False
     if top in (*sys.builtin_module_names, __name__.partition(".")[0]):
         return True
     file = getattr(sys.modules.get(name), "__file__", None)
     if file is None:
-        return top in sys.stdlib_module_names and top != "__main__"
+        return top in sys.stdlib_module_names
     standard = Path(sysconfig.get_paths()["stdlib"])
     path = Path(file)
     return bool({"site-packages", "dist-packages"} & set(path.parts)) or path.is_relative_to(standard)

@@ -147,5 +147,5 @@ def from_table(table: Mapping[str, Any]) -> Instance:
     def sources(of: Mapping[str, Any]) -> list[Source]:
         return [Source(**s) for s in of.get("source", ())]
 
-    changes = [Change(c["at"], sources(c), c.get("shuffle", False)) for c in table.get("change", ())]
+    changes = tuple(Change(c["at"], sources(c), c.get("shuffle", False)) for c in table.get("change", ()))
     return Instance(sources(table), table["budget"], table["id"], table.get("per_host", 0), changes)
