@@ -108,6 +108,9 @@ var hostile = []hostileFeed{
 	{name: "items with dates that are none", items: 1, body: func() []byte {
 		return fill(rssBegin, "<item><pubDate>x</pubDate></item>", rssEnd)
 	}},
+	{name: "JSON items with dates that are none", items: 1, body: func() []byte {
+		return fill(jsonBegin+"{}", `,{"date_published":"x"}`, "]}")
+	}},
 	{name: "elements of a namespace", items: 1, body: func() []byte {
 		return fill(rssBegin+"<item><guid>1</guid>", "<a:b/>", "</item>"+rssEnd)
 	}},
@@ -241,6 +244,34 @@ func TestNewestOfMany(t *testing.T) {
 				t.Errorf("%s, %s: items from %v to %v; want %v to %v",
 					tt.name, order.name, oldest, newest, date(n-maxItems), date(n-1))
 			}
+		}
+	}
+}
+
+// TestMostItems: of a feed of more items than are read the first are found.
+func TestMostItems(t *testing.T) {
+	for _, tt := range []struct{ name, begin, item, end, layout string }{
+		{"RSS", rssBegin, `<item><guid>%d</guid><pubDate>%s</pubDate></item>`, rssEnd, time.RFC1123Z},
+		{"JSON", jsonBegin, `{"id":%d,"date_published":"%s"},`, "]}", time.RFC3339},
+	} {
+		var b strings.Builder
+		b.WriteString(tt.begin)
+		for k := range mostItems + 1 {
+			fmt.Fprintf(&b, tt.item, k, date(k).Format(tt.layout))
+		}
+		f, err := Parse([]byte(strings.TrimSuffix(b.String(), ",")+tt.end), "", at)
+		if err != nil {
+			t.Fatal(tt.name, err)
+		}
+		newest := time.Time{}
+		for _, it := range f.Items {
+			if it.Published.After(newest) {
+				newest = it.Published
+			}
+		}
+		if !newest.Equal(date(mostItems - 1)) {
+			t.Errorf("%s: the newest item is of %v; want %v, of the last that is read",
+				tt.name, newest, date(mostItems-1))
 		}
 	}
 }

@@ -28,6 +28,7 @@ const (
 	maxChildren  = 64 << 10  // bytes of an item, or of the head
 	maxPart      = 256 << 10 // bytes of a part without its last item
 	maxPartItems = 1000      // of a part
+	mostItems    = 50_000    // of a feed: what follows is cut, since a date that is none costs much
 )
 
 var errNoFeed = failf("it is neither RSS, nor Atom, nor a JSON feed")
@@ -53,6 +54,7 @@ type splitter struct {
 	head  bytes.Buffer
 	items bytes.Buffer // of the part
 	n     int          // items in it
+	all   int          // items of parts that were handed out
 	open  []element    // that are written and have not ended
 	left  int          // elements within these that have not ended and are left out
 
@@ -117,6 +119,9 @@ func (s *splitter) split(text []byte) error {
 		case xml.EndElement:
 			if err := s.end(); err != nil || len(s.open) == 0 {
 				return err
+			}
+			if s.all >= mostItems {
+				return s.finish()
 			}
 		case xml.CharData:
 			s.text(text[at:d.InputOffset()])
@@ -252,6 +257,7 @@ func (s *splitter) hand() error {
 	if s.n > 0 {
 		err = s.part(s.items.Bytes())
 	}
+	s.all += s.n
 	s.n = 0
 	s.items.Reset()
 	for _, e := range s.open {
@@ -361,7 +367,7 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		return errors.New("its items are no list")
 	}
 	var items []jsonItem
-	size := 0
+	size, all := 0, 0
 	hand := func() error {
 		document, err := json.Marshal(map[string][]jsonItem{"items": items})
 		if err == nil && len(items) > 0 {
@@ -377,9 +383,13 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		if err != nil && !errors.As(err, &other) {
 			return cmp.Or(hand(), err)
 		}
-		if it == (jsonItem{Modified: it.Modified}) {
-			continue // one without anything in it is none
+		if it == (jsonItem{Modified: it.Modified}) { // one without anything in it is none
+			continue
 		}
+		if all == mostItems {
+			continue
+		}
+		all++
 		if it.HTML == "" {
 			it.HTML = text(html.EscapeString(string(it.Text)))
 		}
