@@ -257,7 +257,7 @@ type Watcher func(epoch int, reward float64, crawls []env.Crawled) error
 // agent observes them. It ends after the given number of epochs, or, with epochs 0,
 // when the world does.
 func Loop(w env.World, a env.Agent, epochs int, watch Watcher) (result.Outcome, error) {
-	p := &playing{world: w, agent: a, Account: &Account{world: w, terms: w.Terms(), owed: w.Owed()}}
+	p := &playing{world: w, agent: a, Account: NewAccount(w, epochs, nil)}
 	if err := p.playEpochs(context.Background(), epochs, watch); err != nil {
 		return result.Outcome{}, err
 	}
