@@ -85,6 +85,9 @@ type Online struct {
 	// Pings names each source that may have changed since the decision before, as often as
 	// something said so.
 	Pings []int32
+	// Failed names the sources whose crawl at the decision before failed, where a world says so. A
+	// program that crawls has them wait, and names none.
+	Failed []int
 }
 
 // Limits say which crawls are allowed at a decision. The policies of a program

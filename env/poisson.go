@@ -168,16 +168,18 @@ func (w *Poisson) succeed(crawl []int) []int {
 	now, hosts := w.view.Epoch, w.terms.Hosts
 	sources := w.phases[w.phase(now)].Instance.Sources
 	clear(w.asked)
-	w.came = w.came[:0]
+	w.came, w.view.Failed = w.came[:0], w.view.Failed[:0]
 	for _, i := range crawl {
 		if hosts != nil && hosts[i] > 0 {
 			if w.asked[hosts[i]]++; w.asked[hosts[i]] > w.terms.PerHost {
+				w.view.Failed = append(w.view.Failed, i)
 				continue
 			}
 		}
 		if fails := sources[i].Fails; fails > 0 {
 			chance := stream.NewCounter(stream.Key(w.failures, uint64(i), uint64(now)))
 			if chance.Float64() <= fails {
+				w.view.Failed = append(w.view.Failed, i)
 				continue
 			}
 		}

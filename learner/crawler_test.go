@@ -10,6 +10,7 @@ import (
 
 	"ephemera/env"
 	"ephemera/env/stream"
+	"ephemera/learner/lspe"
 )
 
 var began = time.Unix(1_700_000_000, 0)
@@ -346,5 +347,33 @@ func TestPagesNeedEstimates(t *testing.T) {
 	want := `objective is freshness, and the learner "harvests" does not estimate how often pages change`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
+	}
+}
+
+// TestLateOutcomes: a crawl that is reported in a later epoch, or that the program never makes,
+// is no failure to a learner that counts them.
+func TestLateOutcomes(t *testing.T) {
+	c := newTestCrawler(t, CrawlerOptions{Learner: "lspe", Budget: 2})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if err := c.Add(name, Source{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var late []string
+	for h := range 200 {
+		now := began.Add(time.Duration(h)*time.Hour + time.Minute)
+		chosen := c.Select(now, 1) // of two
+		for _, name := range late {
+			items := []Item{{Published: now.Add(-30 * time.Minute)}}
+			if err := c.Update(Crawl{Source: name, At: now, Outcome: Found, Items: items}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		late = chosen
+	}
+	for i, s := range c.learner.State().(lspe.State).Sources {
+		if s.Cycles == 0 || s.Failed > 0 || s.FailedNow > 0 {
+			t.Errorf("source %d: %d crawls, of which %v and %d failed; want none", i, s.Cycles, s.Failed, s.FailedNow)
+		}
 	}
 }

@@ -128,30 +128,26 @@ func (l *Learner) mean(i int) float64 {
 }
 
 // cost returns C of source i, budget units per crawl that succeeds: one that fails costs as much.
-func (l *Learner) cost(i int) float64 { return l.costs[i] * (1 + float64(l.src[i].Tries)) }
+func (l *Learner) cost(i int) float64 { return l.costs[i] * (1 + float64(l.src[i].Failed)) }
 
 // spends returns what source i spends per epoch at a threshold, C/(θ + m), m being the crawls
 // that fail in a cycle, each of which makes it an epoch longer.
 func (l *Learner) spends(i int, theta float64) float64 {
-	return l.cost(i) / (theta + float64(l.src[i].Tries))
+	return l.cost(i) / (theta + float64(l.src[i].Failed))
 }
 
-// attempt takes in whether a crawl of source i succeeded.
-func (l *Learner) attempt(i int, succeeded bool) {
+// succeeded takes in how many crawls of source i failed before one that succeeded.
+func (l *Learner) succeeded(i int) {
 	s := &l.src[i]
-	if !succeeded {
-		s.Failed++
-		return
-	}
-	if s.Failed == 0 && s.Tries == 0 { // nor is the plan rounded where no crawl ever failed
+	if s.FailedNow == 0 && s.Failed == 0 { // nor is the plan rounded where no crawl ever failed
 		return
 	}
 	planned := s.Cycles > 0 && !l.cold
 	if planned {
 		l.planned(i, s.Theta, -1)
 	}
-	s.Tries += (float32(s.Failed) - s.Tries) / float32(min(float64(s.Cycles+2), triesMemory))
-	s.Failed = 0
+	s.Failed += (float32(s.FailedNow) - s.Failed) / float32(min(float64(s.Cycles+2), failedMemory))
+	s.FailedNow = 0
 	if planned {
 		l.planned(i, s.Theta, 1)
 	}

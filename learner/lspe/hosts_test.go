@@ -53,7 +53,7 @@ func TestFailures(t *testing.T) {
 	if share < .88 {
 		t.Errorf("%.4f of Whittle; want .88", share)
 	}
-	if failed := l.src[0].Tries; !(failed > 6 && failed < 13) {
+	if failed := l.src[0].Failed; !(failed > 6 && failed < 13) {
 		t.Errorf("%v crawls fail until one succeeds; want about 9", failed)
 	}
 }

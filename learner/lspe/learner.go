@@ -33,8 +33,6 @@ type Learner struct {
 	between        between
 
 	fallbacks int // solutions by Tikhonov because an inverse was not trusted
-
-	tried []int // the choice of an epoch whose outcome is not known yet
 }
 
 var _ env.Learner[env.Online] = (*Learner)(nil)
@@ -99,10 +97,7 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 		l.gather(o, l.wake)
 	}
 	l.firstCrawls(o)
-	from := len(dst)
-	dst = l.choose(dst, o, l.price)
-	l.tried = append(l.tried[:0], dst[from:]...)
-	return dst
+	return l.choose(dst, o, l.price)
 }
 
 // follow takes up a view that does not follow the one before: another world, or
@@ -136,10 +131,12 @@ func (l *Learner) HarvestsOnly() {}
 // crawled, and the price.
 func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 	now := next.Epoch - 1
-	for _, i := range l.tried {
-		l.attempt(i, next.Last[i] == now)
+	for _, i := range next.Failed {
+		l.src[i].FailedNow++
 	}
-	l.tried = l.tried[:0]
+	for _, c := range crawls {
+		l.succeeded(c.Source)
+	}
 	for _, c := range crawls {
 		s := &l.src[c.Source]
 		before := s.Last

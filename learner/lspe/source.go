@@ -43,8 +43,8 @@ type Source struct {
 	Last               int32   // epoch of the last crawl
 	Queued             bool    // it stands in the queue for its first crawl
 
-	Failed int32   // crawls in a row that brought nothing back, by failure
-	Tries  float32 // crawls that it takes until one succeeds, in the mean, less 1
+	Failed    float32 // m, crawls that fail until one succeeds, in the mean
+	FailedNow int32   // of the present cycle
 }
 
 // begin begins the averages, and B at B(−1) = 10⁻⁶I for polynomials of that degree.
@@ -165,6 +165,7 @@ func (s *Source) rescale(by float64) {
 // forget clears what was learned of the source but for its last crawl.
 func (s *Source) forget() {
 	*s = Source{
-		Noise: s.Noise, Theta: s.Theta, Last: s.Last, Queued: s.Queued, Failed: s.Failed, Tries: s.Tries,
+		Noise: s.Noise, Theta: s.Theta, Last: s.Last, Queued: s.Queued,
+		Failed: s.Failed, FailedNow: s.FailedNow,
 	}
 }

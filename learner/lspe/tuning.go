@@ -52,6 +52,6 @@ var (
 	sleepRounds    = 3.    // rounds: for how long a source sleeps at most
 	capacityMemory = 100.  // full epochs over which M̂ is averaged
 	harvestMemory  = 1000. // crawls over which h is averaged
-	triesMemory    = 50.   // cycles over which failed crawls are averaged
+	failedMemory   = 50.   // cycles over which failed crawls are averaged
 	coldShare      = .5    // share of the budget below which the cold start shortens thresholds
 )

@@ -52,7 +52,7 @@ var tunings = []struct {
 	{"sleepRounds", &sleepRounds},
 	{"capacityMemory", &capacityMemory},
 	{"harvestMemory", &harvestMemory},
-	{"triesMemory", &triesMemory},
+	{"failedMemory", &failedMemory},
 	{"coldShare", &coldShare},
 }
 
