@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -70,6 +72,7 @@ func TestMeasure(t *testing.T) {
 	}
 	t.Run("sides", measureSides)
 	t.Run("queues", measureQueues)
+	t.Run("others", measureOthers)
 	t.Run("urls", measureURLs)
 }
 
@@ -152,6 +155,51 @@ func measureQueues(t *testing.T) {
 	slices.Sort(took)
 	fmt.Printf("10⁶ queues, 100 due: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, %s\n",
 		took[calls/2], took[calls*9/10], took[calls*99/100], s.end())
+}
+
+// measureOthers prints how long calls of others wait at most before, and while one takes a queue of 300 000 URLs.
+func measureOthers(t *testing.T) {
+	const n = 300_000
+	s := launch(t, t.TempDir())
+	put(t, s, 0, n, 1, 0)
+	putIn(t, s, "others", 0, 10_000, 10_000, 0)
+	during := func(what string, f func()) {
+		ctx, end := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		longest := func(call string, do func(client pb.URLFrontierClient)) {
+			client := pb.NewURLFrontierClient(dial(t, s.address, insecure.NewCredentials()))
+			wg.Go(func() {
+				var took []time.Duration
+				for ctx.Err() == nil {
+					began := time.Now()
+					do(client)
+					took = append(took, time.Since(began))
+				}
+				slices.Sort(took)
+				n := len(took)
+				fmt.Printf("%s: %d %s, median %v, longest %v\n", what, n, call, took[n/2], took[n-1])
+			})
+		}
+		longest("GetURLs of another crawl", func(client pb.URLFrontierClient) {
+			p := &pb.GetParams{MaxQueues: 1, Item: &pb.GetParams_CrawlID{CrawlID: "others"}}
+			must(receive(must(client.GetURLs(t.Context(), p)), func(*pb.URLInfo) {}))
+		})
+		longest("PutURLs of a URL", func(client pb.URLFrontierClient) {
+			puts := must(client.PutURLs(t.Context()))
+			puts.Send(item("put", int(time.Now().UnixNano())))
+			puts.CloseSend()
+			must(receive(puts, func(*pb.AckMessage) {}))
+		})
+		f()
+		end()
+		wg.Wait()
+	}
+	during("before", func() { time.Sleep(5 * time.Second) })
+	during("meanwhile", func() {
+		began := time.Now()
+		take(t, s, n, &pb.GetParams{DelayRequestable: 10_000, Item: &pb.GetParams_CrawlID{}})
+		fmt.Printf("%d URLs of a queue are handed out in %v\n", n, time.Since(began).Round(time.Millisecond))
+	})
 }
 
 // measureURLs prints what many URLs in 10⁵ queues take, from when they are imported.

@@ -326,9 +326,8 @@ func (c *Crawler) Tick() (begun int, err error) {
 	if _, err := c.store.Hasten(due); err != nil {
 		return 0, err
 	}
-	taken, _, err := c.store.Take(schedule.Request{
-		Crawl: crawlName, PerQueue: 1, Enough: room, Hold: c.opt.hold().Milliseconds(),
-	})
+	taken, err := c.store.Take(
+		&schedule.Request{Crawl: crawlName, PerQueue: 1, Hold: c.opt.hold().Milliseconds()}, room)
 	if err != nil {
 		return 0, err
 	}

@@ -146,7 +146,7 @@ func TestKilledRound(t *testing.T) {
 	s := l.open(io.Discard)
 	id := s.feeds[address(0)].ID
 	s.store.Hasten([]schedule.ID{id})
-	taken, _, err := s.store.Take(schedule.Request{Crawl: crawlName, Hold: time.Hour.Milliseconds()})
+	taken, err := s.store.Take(&schedule.Request{Crawl: crawlName, Hold: time.Hour.Milliseconds()}, 2)
 	if len(taken) != 1 || err != nil {
 		t.Fatal(taken, err)
 	}
@@ -182,9 +182,8 @@ func TestHeldOverRestart(t *testing.T) {
 	}
 	s.clock() // takes up where the clock is
 	must(s.store.Hasten(all))
-	taken, _, err := s.store.Take(schedule.Request{
-		Crawl: crawlName, PerQueue: 1, Enough: len(all), Hold: s.opt.hold().Milliseconds(),
-	})
+	taken, err := s.store.Take(
+		&schedule.Request{Crawl: crawlName, PerQueue: 1, Hold: s.opt.hold().Milliseconds()}, len(all))
 	if err != nil || len(taken) != len(all) {
 		t.Fatal(len(taken), err)
 	}

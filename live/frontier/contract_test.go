@@ -25,6 +25,7 @@ import (
 
 	"ephemera/live/clock"
 	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/schedule"
 	"ephemera/live/store"
 )
 
@@ -324,6 +325,29 @@ func TestGetURLs(t *testing.T) {
 	s.want(s.get(inCrawl("unknown")), "")
 	// An explicit blank crawl is DEFAULT.
 	s.want(s.get(inCrawl("")), "http://c/ http://b/ http://a/a http://a/b http://a/late")
+}
+
+// TestLongQueue: a queue is handed out in parts, each URL once and in order, and a client that reads none
+// of them has few.
+func TestLongQueue(t *testing.T) {
+	s := serve(t)
+	const n = 30_000
+	for i := range n {
+		id := schedule.ID{Crawl: DefaultCrawl, Key: "h", URL: fmt.Sprintf("http://h/%05d", i)}
+		must(s.store.Put(id, 1000, start*1000, nil))
+	}
+	stream := must(s.GetURLs(ctx, &pb.GetParams{MaxUrlsPerQueue: n - 1}))
+	got := []string{must(stream.Recv()).Url}
+	if held := must(s.GetStats(ctx, &pb.QueueWithinCrawlParams{})).InProcess; held > n/3 {
+		t.Errorf("a client that read one URL has %d", held)
+	}
+	for _, u := range all(stream) {
+		got = append(got, u.Url)
+	}
+	s.want(len(got), n-1)
+	for i, url := range got {
+		s.want(url, fmt.Sprintf("http://h/%05d", i))
+	}
 }
 
 func TestGateOfQueue(t *testing.T) {

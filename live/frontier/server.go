@@ -44,8 +44,8 @@ const (
 	defaultSize  = 100     // of a list
 	itemsAhead   = 1024
 	batchesAhead = 16
-	// together is how many URLs of a call are handed out with the first sync at least, as far as
-	// it asks for them, and with each further one twice as many as before, up to mostTogether: the
+	// together is how many URLs of a call are handed out with the first sync, as far as it
+	// asks for them, and with each further one twice as many as before, up to mostTogether: the
 	// client gets the first ones soon, and many wait for few syncs. One that goes away leaves no
 	// more held than about twice what it was sent.
 	together, mostTogether = 1000, 16_000
@@ -461,25 +461,26 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	}
 	r := schedule.Request{
 		Key: p.GetKey(), Queues: int(p.GetMaxQueues()), PerQueue: int(p.GetMaxUrlsPerQueue()),
-		Hold: cmp.Or(int64(p.GetDelayRequestable()), 30) * 1000, Enough: together,
+		Hold: cmp.Or(int64(p.GetDelayRequestable()), 30) * 1000,
 	}
 	if one, ok := p.GetItem().(*pb.GetParams_CrawlID); ok {
 		r.Crawl = crawlOf(one.CrawlID)
 	} else if r.Key != "" {
 		return nil // a key means a queue only within a crawl
 	}
-	if r.Queues == 0 {
+	if r.Key != "" {
+		r.Queues = 1
+	} else if r.Queues == 0 {
 		// Those that are ready now, however long it takes to hand them out.
 		s.store.View(func(sched *schedule.Schedule) { r.Queues = max(1, sched.Ready(r.Crawl)) })
 	}
 	// While some are sent, the next ones are taken: that waits for the disk, and sending for the client.
 	type taken struct {
 		records []store.Record
-		queues  int
 		err     error
 	}
-	take := func(r schedule.Request) (t taken) {
-		t.records, t.queues, t.err = s.store.Take(r)
+	take := func(n int) (t taken) {
+		t.records, t.err = s.store.Take(&r, n)
 		return t
 	}
 	var ahead chan taken // nil while nothing is being taken
@@ -488,23 +489,23 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 			<-ahead
 		}
 	}()
-	for r.Queues > 0 {
+	for n := together; ; {
 		var t taken
 		if ahead == nil {
-			t = take(r)
+			t = take(n)
 		} else {
 			t, ahead = <-ahead, nil
 		}
 		if t.err != nil {
 			return s.failure(t.err)
 		}
-		if t.queues == 0 {
+		if len(t.records) == 0 {
 			return nil
 		}
-		if r.Queues -= t.queues; r.Queues > 0 && len(t.records) >= r.Enough {
-			r.Enough = min(2*r.Enough, mostTogether)
+		if len(t.records) == n {
+			n = min(2*n, mostTogether)
 			next := make(chan taken, 1)
-			go func(r schedule.Request) { next <- take(r) }(r)
+			go func(n int) { next <- take(n) }(n)
 			ahead = next
 		}
 		now := s.ms()
@@ -522,7 +523,6 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 			s.metrics.urlsGot.Inc()
 		}
 	}
-	return nil
 }
 
 func (s *Server) GetStats(ctx context.Context, p *pb.QueueWithinCrawlParams) (*pb.Stats, error) {

@@ -8,7 +8,8 @@
 //     before it is put back or its hold ends.
 //  3. A queue is passed over while it is blocked, for its delay after the last
 //     hand-out, while as many of its URLs are held as the caller allows, and once
-//     as many are completed as its limit says.
+//     as many are completed as its limit says. A hand-out may come in several calls, so that
+//     none of them is long.
 //  4. Queues wait in a heap by the time at which they may be served next, and then
 //     in one by turn, for each number of held URLs. Each call costs the logarithm
 //     of the number of queues for each URL that it moves.
@@ -360,11 +361,8 @@ func (s *Schedule) displace(q *Queue) {
 // opens returns when a queue may be served next, but for the number held; or an earlier
 // time, if its window is empty.
 func (s *Schedule) opens(q *Queue) int64 {
-	if q.waiting() == 0 || q.Most > 0 && q.completed >= int(q.Most) {
-		return never
-	}
-	at := max(q.first(), q.Blocked)
-	if q.Last > 0 {
+	at := q.opensWithin()
+	if q.Last > 0 && at < never {
 		delay := q.Delay
 		if delay < 0 {
 			delay = s.delay
@@ -372,6 +370,14 @@ func (s *Schedule) opens(q *Queue) int64 {
 		at = max(at, q.Last+delay)
 	}
 	return at
+}
+
+// opensWithin is opens for a hand-out that has begun, which the delay does not keep waiting.
+func (q *Queue) opensWithin() int64 {
+	if q.waiting() == 0 || q.Most > 0 && q.completed >= int(q.Most) {
+		return never
+	}
+	return max(q.first(), q.Blocked)
 }
 
 // waiting returns how many URLs are scheduled and not held.
@@ -516,14 +522,18 @@ func (s *Schedule) hold(t Taken, until int64) {
 	t.Queue.crawl.Held++
 }
 
-// Request says what is wanted of [Schedule.Take].
+// Request says what is wanted of [Schedule.Take], and how much of it was taken.
 type Request struct {
 	Crawl    string // "" is all
 	Key      string // "" is all; otherwise Crawl is given
 	Queues   int    // at most; 0 is no limit
 	PerQueue int    // URLs of a queue in process at most; 0 is no limit
 	Hold     int64  // for how long
-	Enough   int    // URLs after which no further queue is served; 0 is no limit
+
+	begun int    // queues
+	queue *Queue // the last of them
+	turn  uint64 // of that queue, unless it was removed or served to another request meanwhile
+	left  int    // URLs that may still be taken of it
 }
 
 // Taken is a URL that was handed out.
@@ -532,38 +542,63 @@ type Taken struct {
 	URL   URL
 }
 
-// Take hands out URLs that are due now: it calls keep with each, before it looks at the disk again.
-// It returns how many queues they are of. After an error of the disk another queue is next.
-func (s *Schedule) Take(r Request, keep func(t Taken, until int64)) (queues int, err error) {
-	for taken := 0; (r.Queues == 0 || queues < r.Queues) && (r.Enough == 0 || taken < r.Enough); queues++ {
-		q := s.next(&r)
+// Take hands out n URLs at most that are due now: it calls keep with each, before it looks at the disk
+// again. It returns how many they are; fewer than n are all. With the same request it goes on where it
+// stopped, also within a queue: the delay of that does not keep it from this request, which takes no
+// more of it than waited there at first. After an error of the disk another queue is next.
+func (s *Schedule) Take(r *Request, n int, keep func(t Taken, until int64)) (taken int, err error) {
+	for taken < n && err == nil {
+		q := s.current(r)
 		if q == nil {
 			break
 		}
 		s.displace(q) // before what heaps are ordered by changes
-		for n := s.window; err == nil && (r.PerQueue == 0 || len(q.held) < r.PerQueue); {
-			if err = s.fill(q, n); len(q.window) == 0 || q.window[0].Due > s.now {
+		for ahead := s.window; taken < n && r.left > 0; taken++ {
+			if err = s.fill(q, ahead); len(q.window) == 0 || q.window[0].Due > s.now {
+				r.left = 0
 				break
 			}
-			n = min(2*n, mostAtOnce)
+			ahead = min(2*ahead, mostAtOnce)
 			t := Taken{q, q.window[0]}
 			q.window = q.window[1:]
+			r.left--
 			s.change(q) // the disk asks what changed when it is read
 			s.hold(t, s.now+r.Hold)
 			keep(t, s.now+r.Hold)
-			taken++
 		}
 		s.cut(q)
 		q.window = slices.Clone(q.window) // without the space of those that were handed out
 		s.turns++
 		q.turn, q.Last = s.turns, s.now
+		r.turn = q.turn
 		s.change(q)
 		s.place(q)
-		if err != nil {
-			break
+	}
+	return taken, err
+}
+
+// current returns the queue that a request takes from: the one in which it stopped, if there is more
+// for it, or the next one, or nil.
+func (s *Schedule) current(r *Request) *Queue {
+	if q := r.queue; r.left > 0 && q.turn == r.turn {
+		if err := s.fill(q, s.window); err != nil || q.opensWithin() <= s.now {
+			return q
 		}
 	}
-	return queues, err
+	r.left = 0
+	if r.Queues > 0 && r.begun == r.Queues {
+		return nil
+	}
+	q := s.next(r)
+	if q == nil {
+		return nil
+	}
+	r.begun++
+	r.queue, r.left = q, q.waiting()
+	if r.PerQueue > 0 {
+		r.left = min(r.left, r.PerQueue-len(q.held))
+	}
+	return q
 }
 
 // next returns the queue whose turn it is, and which has a URL that is due or cannot be read,
@@ -640,6 +675,7 @@ func (s *Schedule) RemoveQueue(q *Queue) int {
 		s.release(h)
 	}
 	s.displace(q)
+	q.turn = 0 // no request goes on in it
 	delete(q.crawl.queues, q.Key)
 	q.crawl.Queues--
 	if q.crawl.Queues == 0 {

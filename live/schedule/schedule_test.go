@@ -16,7 +16,7 @@ func TestClockThatGoesBack(t *testing.T) {
 	s.Advance(9000)
 	s.Advance(5000)
 	var held []int64
-	s.Take(Request{Hold: 1000}, func(_ Taken, until int64) { held = append(held, until) })
+	s.Take(&Request{Hold: 1000}, 1, func(_ Taken, until int64) { held = append(held, until) })
 	if !slices.Equal(held, []int64{10_000}) {
 		t.Fatalf("held until %d, want 10000", held)
 	}

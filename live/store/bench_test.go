@@ -60,7 +60,7 @@ func BenchmarkStore(b *testing.B) {
 	b.Run("take", func(b *testing.B) {
 		began := cpu()
 		for taken := 0; taken < b.N; {
-			records, _, err := s.Take(schedule.Request{Hold: 1000_000, Enough: 1000})
+			records, err := s.Take(&schedule.Request{Hold: 1000_000}, 1000)
 			if taken += len(records); err != nil {
 				b.Fatal(err)
 			}

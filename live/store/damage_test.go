@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,7 +148,7 @@ func TestDamagedTable(t *testing.T) {
 	defer s.Close()
 	var got, failed int
 	for got+failed < 3000 {
-		taken, _, err := s.Take(schedule.Request{Hold: 1000, Queues: 100})
+		taken, err := s.Take(&schedule.Request{Hold: 1000, Queues: 100}, math.MaxInt)
 		if got += len(taken); err != nil {
 			failed++
 			if !strings.Contains(err.Error(), "What can be done") {

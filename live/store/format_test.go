@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ func TestUpgrade(t *testing.T) {
 			} {
 				got := []string{}
 				now = tt.now
-				taken, _, err := s.Take(schedule.Request{Hold: 1000_000})
+				taken, err := s.Take(&schedule.Request{Hold: 1000_000}, math.MaxInt)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +67,7 @@ func TestUpgrade(t *testing.T) {
 				want(fmt.Sprint(tt.now), strings.Join(got, " "), tt.want)
 			}
 			now = 80_000
-			taken, _, err := s.Take(schedule.Request{Hold: 1000_000, Key: "k1", Crawl: "c"})
+			taken, err := s.Take(&schedule.Request{Hold: 1000_000, Key: "k1", Crawl: "c"}, math.MaxInt)
 			if err != nil || len(taken) != 2 || taken[0].URL != "u01" || taken[0].Created != 1000 {
 				t.Errorf("after the holds: %v, %v", taken, err)
 			}

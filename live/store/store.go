@@ -836,44 +836,42 @@ type Record struct {
 	Data    []byte
 }
 
-// Take hands out URLs that are due, as [schedule.Schedule.Take] does, and returns
+// Take hands out n URLs at most that are due, as [schedule.Schedule.Take] does, and returns
 // when their holds are on disk. It takes part after part, so that others get at the schedule in
 // between, and waits for the disk once.
-func (s *Store) Take(r schedule.Request) (records []Record, queues int, err error) {
+func (s *Store) Take(r *schedule.Request, n int) (records []Record, err error) {
 	var commit *Commit // of the last holds, which are on disk after all others
-	enough, most := cmp.Or(r.Enough, math.MaxInt), cmp.Or(r.Queues, math.MaxInt)
-	for more := true; more; {
-		part, n := min(takenAtOnce, enough-len(records)), 0
-		want := len(records) + part
-		r.Queues, r.Enough = most-queues, part
+	for want := 0; len(records) == want && want < n && err == nil; {
+		want = min(n, want+takenAtOnce)
 		var last *Commit
-		if records, n, last, err = s.take(records, r); last != nil {
+		if records, last, err = s.take(records, r, want); last != nil {
 			commit = last
 		}
-		queues += n
-		more = err == nil && len(records) >= want && len(records) < enough && queues < most
+	}
+	if len(records) == 0 {
+		return nil, err
 	}
 	commit.Wait()
-	if err != nil && len(records) > 0 { // the next call says so
+	if err != nil { // the next call says so
 		s.opt.Log.Error("some URLs that are due are not handed out", "error", err)
-		err = nil
 	}
-	if failed := s.readData(records, len(records) >= dense*queues); failed != nil {
-		return nil, 0, failed
+	if err := s.readData(records); err != nil {
+		return nil, err
 	}
-	return records, queues, err
+	return records, nil
 }
 
-// takenAtOnce is how many URLs are taken under one lock at least, if so many are wanted.
+// takenAtOnce is how many URLs are taken under one lock at most.
 const takenAtOnce = 1000
 
-// take appends what it takes to records, without their data. The commit is that of the holds.
-func (s *Store) take(records []Record, r schedule.Request) ([]Record, int, *Commit, error) {
+// take takes until records are as many as are wanted, without their data. The commit is that of the
+// holds.
+func (s *Store) take(records []Record, r *schedule.Request, want int) ([]Record, *Commit, error) {
 	if err := s.lockForWrite(); err != nil {
-		return records, 0, nil, err
+		return records, nil, err
 	}
 	s.advance()
-	queues, err := s.sched.Take(r, func(t schedule.Taken, until int64) {
+	_, err := s.sched.Take(r, want-len(records), func(t schedule.Taken, until int64) {
 		id := idOf(t)
 		records = append(records, Record{ID: id, Due: t.URL.Due, Created: t.URL.Created})
 		s.deleteWait(id, t.URL.Due)
@@ -881,15 +879,21 @@ func (s *Store) take(records []Record, r schedule.Request) ([]Record, int, *Comm
 		s.key[0] = kindURL // the key is that of the hold but for the kind
 		s.mark(s.key)
 	})
-	return records, queues, s.end(), err
+	return records, s.end(), err
 }
 
-// dense is how many records of a queue are read at once by going from one to the next.
+// dense is how many records of a queue, in the mean, are read at once by going from one to the next.
 const dense = 16
 
 // readData reads the data of records. A URL that was removed meanwhile has none.
-func (s *Store) readData(records []Record, near bool) (err error) {
-	if !near {
+func (s *Store) readData(records []Record) (err error) {
+	queues := 1
+	for i := 1; i < len(records); i++ {
+		if records[i].Key != records[i-1].Key || records[i].Crawl != records[i-1].Crawl {
+			queues++
+		}
+	}
+	if len(records) < dense*queues {
 		var key []byte
 		for i := range records {
 			key = appendURL(key[:0], kindURL, records[i].ID)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -84,7 +85,7 @@ func TestHastenAfterRestart(t *testing.T) {
 	c, err := s.Put(id, 1<<52, 1000, nil)
 	c.Wait()
 	s.Hasten([]schedule.ID{id})
-	taken, _, err2 := s.Take(schedule.Request{Hold: 60_000})
+	taken, err2 := s.Take(&schedule.Request{Hold: 60_000}, math.MaxInt)
 	if len(taken) != 1 || err != nil || err2 != nil {
 		t.Fatal(taken, err, err2)
 	}
@@ -97,7 +98,7 @@ func TestHastenAfterRestart(t *testing.T) {
 		now = tt.now
 		s = openAt(t, fs, 0, &now)
 		s.Hasten([]schedule.ID{id})
-		if taken, _, err := s.Take(schedule.Request{Hold: 60_000}); len(taken) != tt.n || err != nil {
+		if taken, err := s.Take(&schedule.Request{Hold: 60_000}, math.MaxInt); len(taken) != tt.n || err != nil {
 			t.Errorf("after %d ms %d are handed out, want %d: %v", tt.now, len(taken), tt.n, err)
 		}
 		s.Close()
@@ -122,7 +123,7 @@ func TestHastenAgain(t *testing.T) {
 		}
 	}
 	now = 9000
-	taken, _, err := s.Take(schedule.Request{PerQueue: 1, Hold: 60_000})
+	taken, err := s.Take(&schedule.Request{PerQueue: 1, Hold: 60_000}, math.MaxInt)
 	if err != nil || len(taken) != 1 || taken[0].URL != first.URL {
 		t.Errorf("handed out are %v, %v; want %q", taken, err, first.URL)
 	}
@@ -137,7 +138,8 @@ type model struct {
 type modelQueue struct {
 	crawl, key string
 	schedule.Limits
-	urls map[string]*modelURL
+	urls   map[string]*modelURL
+	served int // how often
 }
 
 type modelURL struct {
@@ -158,7 +160,7 @@ func (m *model) find(crawl, key string) *modelQueue {
 func (m *model) put(id schedule.ID, due, now int64, data string) {
 	q := m.find(id.Crawl, id.Key)
 	if q == nil {
-		q = &modelQueue{id.Crawl, id.Key, schedule.Limits{Delay: -1}, map[string]*modelURL{}}
+		q = &modelQueue{crawl: id.Crawl, key: id.Key, Limits: schedule.Limits{Delay: -1}, urls: map[string]*modelURL{}}
 		m.queues = append(m.queues, q)
 	}
 	created := now / 1000 * 1000
@@ -229,46 +231,89 @@ func (q *modelQueue) count(now int64) (n schedule.Counts) {
 	return n
 }
 
-// take returns the URLs of the request with what is kept of them.
-func (m *model) take(now int64, r schedule.Request) (got []string) {
-	served := 0
-	for _, q := range slices.Clone(m.queues) {
+// modelRequest is a request of the store and of the model, which has its own progress.
+type modelRequest struct {
+	schedule.Request
+	begun  int
+	queue  *modelQueue
+	served int // when it stopped in the queue
+	left   int // of the queue
+}
+
+// take returns n URLs of the request at most with what is kept of them.
+func (m *model) take(now int64, r *modelRequest, n int) (got []string) {
+	var taken []*modelURL
+	defer func() {
+		for _, u := range taken { // no hold ends within the call
+			u.until = now + r.Hold
+		}
+	}()
+	for len(got) < n {
+		q := r.queue
+		if r.left == 0 || !slices.Contains(m.queues, q) || q.served != r.served || q.closed(now) ||
+			len(q.due(now)) == 0 {
+			if q = m.next(now, r); q == nil {
+				r.left = 0
+				break
+			}
+		}
+		due := q.due(now)
+		due = due[:min(len(due), r.left, n-len(got))]
+		taken = append(taken, due...)
+		for _, u := range due {
+			u.until = math.MaxInt64
+			got = append(got, show(&u.Record))
+		}
+		q.served++
+		q.Last = now
+		m.queues = append(slices.DeleteFunc(m.queues, func(o *modelQueue) bool { return o == q }), q)
+		r.queue, r.served, r.left = q, q.served, r.left-len(due)
+		if len(got) < n {
+			r.left = 0
+		}
+	}
+	return got
+}
+
+// next has a request begin with the queue whose turn it is, if there is one.
+func (m *model) next(now int64, r *modelRequest) *modelQueue {
+	for _, q := range m.queues {
 		n := q.count(now)
 		delay := q.Delay
 		if delay < 0 {
 			delay = m.delay
 		}
-		if r.Crawl != "" && r.Crawl != q.crawl || r.Key != "" && r.Key != q.key ||
-			q.Blocked > now || q.Last > 0 && q.Last+delay > now ||
-			q.Most > 0 && n.Completed >= int(q.Most) || r.PerQueue > 0 && n.Held >= r.PerQueue {
+		if r.Queues > 0 && r.begun == r.Queues ||
+			r.Crawl != "" && r.Crawl != q.crawl || r.Key != "" && r.Key != q.key ||
+			q.closed(now) || q.Last > 0 && q.Last+delay > now || r.PerQueue > 0 && n.Held >= r.PerQueue ||
+			len(q.due(now)) == 0 {
 			continue
 		}
-		var due []*modelURL
-		for _, u := range q.urls {
-			if u.Due != schedule.Completed && u.Due <= now && u.until <= now {
-				due = append(due, u)
-			}
+		r.begun++
+		if r.left = n.Scheduled - n.Held; r.PerQueue > 0 {
+			r.left = min(r.left, r.PerQueue-n.Held)
 		}
-		if len(due) == 0 {
-			continue
-		}
-		slices.SortFunc(due, func(a, b *modelURL) int {
-			return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.URL, b.URL))
-		})
-		if r.PerQueue > 0 {
-			due = due[:min(len(due), r.PerQueue-n.Held)]
-		}
-		for _, u := range due {
-			u.until = now + r.Hold
-			got = append(got, show(&u.Record))
-		}
-		q.Last = now
-		m.queues = append(slices.DeleteFunc(m.queues, func(o *modelQueue) bool { return o == q }), q)
-		if served++; served == r.Queues || r.Enough > 0 && len(got) >= r.Enough {
-			break
+		return q
+	}
+	return nil
+}
+
+// closed reports whether nothing is handed out of the queue, whenever it was served last.
+func (q *modelQueue) closed(now int64) bool {
+	return q.Blocked > now || q.Most > 0 && q.count(now).Completed >= int(q.Most)
+}
+
+// due returns the URLs that are due, in order.
+func (q *modelQueue) due(now int64) (due []*modelURL) {
+	for _, u := range q.urls {
+		if u.Due != schedule.Completed && u.Due <= now && u.until <= now {
+			due = append(due, u)
 		}
 	}
-	return got
+	slices.SortFunc(due, func(a, b *modelURL) int {
+		return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.URL, b.URL))
+	})
+	return due
 }
 
 func show(r *Record) string { return fmt.Sprintf("%q %d %d %s", r.ID, r.Due, r.Created, r.Data) }
@@ -308,7 +353,7 @@ func TestClock(t *testing.T) {
 				s.View(func(*schedule.Schedule) {}) // as services do each second
 			}
 			take := func() (got []string) {
-				taken, _, err := s.Take(schedule.Request{Hold: hour})
+				taken, err := s.Take(&schedule.Request{Hold: hour}, math.MaxInt)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -382,6 +427,7 @@ func walk(t *testing.T, seed uint64) {
 	s := openAt(t, fs, window, &now)
 	defer func() { s.Close() }()
 	m := &model{delay: 1000}
+	var r *modelRequest // the last one
 	check := func(what, got, want any) {
 		t.Helper()
 		if !reflect.DeepEqual(got, want) {
@@ -416,22 +462,23 @@ func walk(t *testing.T, seed uint64) {
 				m.put(id, now, now, "new")
 			}
 		case call < 17:
-			r := schedule.Request{
-				Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span(), Enough: rng.IntN(4),
-			}
-			if rng.IntN(2) == 0 {
-				r.Crawl = id.Crawl
+			if r == nil || rng.IntN(2) == 0 { // otherwise it goes on
+				r = &modelRequest{Request: schedule.Request{Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span()}}
 				if rng.IntN(2) == 0 {
-					r.Key = id.Key
+					r.Crawl = id.Crawl
+					if rng.IntN(2) == 0 {
+						r.Key = id.Key
+					}
 				}
 			}
+			n := cmp.Or(rng.IntN(4), math.MaxInt)
 			var taken []Record
 			var got []string
-			taken, _, err = s.Take(r)
+			taken, err = s.Take(&r.Request, n)
 			for i := range taken {
 				got = append(got, show(&taken[i]))
 			}
-			check(r, got, m.take(now, r))
+			check(*r, got, m.take(now, r, n))
 		case call < 20:
 			blocked, delay, most := now+span(), span()-1, uint32(rng.IntN(4))
 			limit := []func(l *schedule.Limits){
@@ -489,6 +536,7 @@ func walk(t *testing.T, seed uint64) {
 			s.Close()
 			s = openAt(t, fs, window, &now)
 			m.restart(now)
+			r = nil
 			var got []string
 			for _, crawl := range names[:2] {
 				err = cmp.Or(err, s.URLs(crawl, "", func(r *Record) bool {
@@ -544,7 +592,7 @@ func TestShift(t *testing.T) {
 		fs, now := vfs.NewMem(), int64(1000*day)
 		s := openAt(t, fs, 0, &now)
 		take := func() int {
-			records, _, err := s.Take(schedule.Request{Crawl: "c", Hold: 60 * minute})
+			records, err := s.Take(&schedule.Request{Crawl: "c", Hold: 60 * minute}, math.MaxInt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -839,9 +887,9 @@ func TestTakeMany(t *testing.T) {
 		}
 		want = append(want, fmt.Sprint(id, string(data)))
 	}
-	records, queues, err := s.Take(schedule.Request{Hold: 1000})
-	if err != nil || queues != 2 {
-		t.Fatal(queues, err)
+	records, err := s.Take(&schedule.Request{Hold: 1000}, n)
+	if err != nil {
+		t.Fatal(err)
 	}
 	var got []string
 	for _, r := range records {

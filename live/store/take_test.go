@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestTakeWaitsThoughMoreFailed(t *testing.T) {
 	defer s.Close()
 	fails.Store(true)
 	slow.Store(true)
-	got, _, err := s.Take(schedule.Request{Hold: 1e9})
+	got, err := s.Take(&schedule.Request{Hold: 1e9}, math.MaxInt)
 	if err != nil || !failed.Load() || len(got) == 0 || len(got) == all {
 		t.Fatalf("%d URLs of %d, error %v, the disk failed: %v; want some, and that it failed",
 			len(got), all, err, failed.Load())
@@ -55,6 +56,39 @@ func TestTakeWaitsThoughMoreFailed(t *testing.T) {
 	for _, r := range got {
 		if !again.Held(r.ID) {
 			t.Fatalf("%d URLs were handed out, and after a power cut %s is not held", len(got), r.URL)
+		}
+	}
+}
+
+// TestOthersInBetween: while one takes all of a long queue, others get at the schedule each time when a
+// thousand URLs are taken.
+func TestOthersInBetween(t *testing.T) {
+	var s *Store
+	const all = 5*takenAtOnce + 1
+	held := []int{0} // whenever the schedule is locked
+	s, err := Open("frontier", &Options{FS: vfs.NewMem(), Now: func() time.Time {
+		if s != nil {
+			held = append(held, s.sched.Counts("c").Held)
+		}
+		return time.UnixMilli(1e9)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range all {
+		if _, err := s.Put(schedule.ID{Crawl: "c", Key: "k", URL: fmt.Sprint(i)}, 1, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records, err := s.Take(&schedule.Request{Hold: 1e9}, math.MaxInt)
+	if len(records) != all || err != nil {
+		t.Fatalf("%d URLs are handed out of %d: %v", len(records), all, err)
+	}
+	held = append(held, all)
+	for k := 1; k < len(held); k++ {
+		if n := held[k] - held[k-1]; n > takenAtOnce {
+			t.Errorf("under one lock %d URLs are taken, want %d at most", n, takenAtOnce)
 		}
 	}
 }
