@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
+	"math"
 	"slices"
 	"unicode/utf16"
 
@@ -14,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	headers "google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	pb "ephemera/live/frontier/urlfrontier"
 )
@@ -148,6 +151,112 @@ func passOn[T any](address string, from grpc.ServerStreamingClient[T], send func
 		}
 		if err := send(x); err != nil {
 			return err
+		}
+	}
+}
+
+// names is a list of queues in the order in which a node has them, which an error may end.
+type names = iter.Seq2[string, error]
+
+// namesTogether is how many names of queues a node sends in a message, which has 4 MB at most: a name has
+// up to 255 bytes.
+const namesTogether = 10_000
+
+// queuesCall is by which a node asks another one for its queues, of which a stream brings any number.
+const queuesCall = "/ephemera.Nodes/ListQueues"
+
+// sendQueues answers another node.
+func (s *Server) sendQueues(p *pb.Pagination, send func(any) error) error {
+	part, left := &pb.QueueList{}, p.GetSize()
+	for key, err := range s.ownQueues(p) {
+		if err != nil {
+			return err
+		}
+		part.Values = append(part.Values, key)
+		if left--; left == 0 {
+			break
+		}
+		if len(part.Values) == namesTogether {
+			if err := send(part); err != nil {
+				return err
+			}
+			part = &pb.QueueList{}
+		}
+	}
+	return send(part)
+}
+
+// queuesOf returns the queues of another node.
+func (s *Server) queuesOf(ctx context.Context, address string, p *pb.Pagination) names {
+	return func(yield func(string, error) bool) {
+		stream, err := s.opt.Peers[address].NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, queuesCall)
+		if err == nil && stream.SendMsg(p) == nil { // RecvMsg has the error
+			err = stream.CloseSend()
+		}
+		for err == nil {
+			part := &pb.QueueList{}
+			err = stream.RecvMsg(part)
+			for _, key := range part.Values {
+				if !yield(key, nil) {
+					return
+				}
+			}
+		}
+		if err != io.EOF {
+			yield("", ofNode(address, err))
+		}
+	}
+}
+
+// queuesOfNodes returns the queues of each node, as many as are asked for at least. They are to be read
+// before the context ends.
+func (s *Server) queuesOfNodes(ctx context.Context, p *pb.Pagination) (lists []names) {
+	first := proto.CloneOf(p)
+	first.Start = 0
+	first.Size = uint32(min(uint64(p.GetStart())+uint64(cmp.Or(p.GetSize(), defaultSize)), math.MaxUint32))
+	for _, address := range s.nodes.addresses {
+		if address == s.opt.Address {
+			lists = append(lists, s.ownQueues(first))
+		} else {
+			lists = append(lists, s.queuesOf(ctx, address, first))
+		}
+	}
+	return lists
+}
+
+// merged merges lists, in the order that they have. One that is to be moved has two nodes, and is there
+// once.
+func merged(lists []names) names {
+	type head struct {
+		key  string
+		next func() (string, error, bool)
+	}
+	return func(yield func(string, error) bool) {
+		var heads []*head
+		var failed error
+		ended := func(h *head) bool {
+			key, err, more := h.next()
+			h.key, failed = key, cmp.Or(failed, err)
+			return !more
+		}
+		for _, list := range lists {
+			next, stop := iter.Pull2(list)
+			defer stop()
+			if h := (&head{next: next}); !ended(h) {
+				heads = append(heads, h)
+			}
+		}
+		for len(heads) > 0 && failed == nil {
+			first := slices.MinFunc(heads, func(a, b *head) int {
+				return cmp.Or(cmp.Compare(len(a.key), len(b.key)), cmp.Compare(a.key, b.key))
+			}).key
+			if !yield(first, nil) {
+				return
+			}
+			heads = slices.DeleteFunc(heads, func(h *head) bool { return h.key == first && ended(h) })
+		}
+		if failed != nil {
+			yield("", failed)
 		}
 	}
 }

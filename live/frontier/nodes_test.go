@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/schedule"
 	"ephemera/live/store"
 )
 
@@ -176,6 +177,33 @@ func TestNodes(t *testing.T) {
 }
 
 func listed(s *service, p *pb.ListUrlParams) []*pb.URLItem { return all(must(s.ListURLs(ctx, p))) }
+
+// TestManyQueues: of nodes with more names of queues than a message may have, any part of the list is
+// there, in its order, and a node that does not answer ends it.
+func TestManyQueues(t *testing.T) {
+	nodes := neighbours(t, 2)
+	const n = 34_000 // of 255 bytes, half of them at each node
+	for i := range n + 1 {
+		id := schedule.ID{Crawl: DefaultCrawl, Key: fmt.Sprintf("%0255d", i), URL: "u"}
+		for k, s := range nodes {
+			if i%2 == k || i == n-10 { // one is to be moved
+				must(s.store.Put(id, 1000, 1000, nil))
+			}
+		}
+	}
+	a := nodes[0]
+	var want []string
+	for i := n - 20; i <= n; i++ {
+		want = append(want, fmt.Sprintf("%0255d", i))
+	}
+	a.want(a.queues(&pb.Pagination{Start: n - 20, Size: 100}), strings.Join(want, " "))
+	a.want(a.queues(&pb.Pagination{Start: n - 20, Size: 15}), strings.Join(want[:15], " "))
+	nodes[1].stop()
+	nodes[1].stop = func() {}
+	_, err := a.ListQueues(ctx, &pb.Pagination{Start: n - 20})
+	a.want(status.Code(err), codes.Unavailable)
+	a.want(strings.Contains(err.Error(), nodes[1].address), true)
+}
 
 // TestNodeDown: what is of the keys of a node that does not answer fails, item by item and
 // nothing else does; when it is back, all of it goes on.

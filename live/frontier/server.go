@@ -574,44 +574,42 @@ func (s *Server) ListCrawls(ctx context.Context, p *pb.Local) (*pb.StringList, e
 
 // ListQueues lists those of all nodes in the order in which each has them: shorter names first.
 func (s *Server) ListQueues(ctx context.Context, p *pb.Pagination) (*pb.QueueList, error) {
-	if len(s.opt.Peers) == 0 || p.GetLocal() || isHandedOn(ctx) {
-		return s.ownQueues(p)
+	all := s.ownQueues(p)
+	if len(s.opt.Peers) > 0 && !p.GetLocal() && !isHandedOn(ctx) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		all = merged(s.queuesOfNodes(ctx, p))
 	}
-	first := &pb.Pagination{
-		Size:    uint32(min(uint64(p.GetStart())+uint64(cmp.Or(p.GetSize(), defaultSize)), math.MaxUint32)),
-		CrawlID: p.GetCrawlID(), IncludeInactive: p.GetIncludeInactive(),
-	}
-	others, err := askAll(ctx, &s.nodes, false, first, pb.URLFrontierClient.ListQueues)
-	own, failed := s.ownQueues(first)
-	if err = cmp.Or(failed, err); err != nil {
-		return nil, err
-	}
-	all := own.Values
-	for _, o := range others {
-		all = append(all, o.Values...)
-	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-	all = slices.Compact(all) // one that is to be moved has two nodes
-	own.Start, own.Values = p.GetStart(), all[min(int(p.GetStart()), len(all)):min(int(first.Size), len(all))]
-	own.Size = uint32(len(own.Values))
-	return own, nil
-}
-
-func (s *Server) ownQueues(p *pb.Pagination) (*pb.QueueList, error) {
 	l := &pb.QueueList{Start: p.GetStart(), CrawlID: crawlOf(p.GetCrawlID())}
 	skip, most := p.GetStart(), int(cmp.Or(p.GetSize(), defaultSize))
-	err := s.store.Queues(l.CrawlID, func(q *schedule.Queue, now int64) bool {
-		switch {
-		case !p.GetIncludeInactive() && (q.Blocked > now || q.Counts().Scheduled == 0):
-		case skip > 0:
-			skip--
-		default:
-			l.Values = append(l.Values, q.Key)
+	for key, err := range all {
+		if err != nil {
+			return nil, err
 		}
-		return len(l.Values) < most
-	})
+		if skip > 0 {
+			skip--
+		} else if l.Values = append(l.Values, key); len(l.Values) == most {
+			break
+		}
+	}
 	l.Size = uint32(len(l.Values))
-	return l, s.failure(err)
+	return l, nil
+}
+
+// ownQueues returns the queues of this node.
+func (s *Server) ownQueues(p *pb.Pagination) names {
+	return func(yield func(string, error) bool) {
+		more := true
+		err := s.store.Queues(crawlOf(p.GetCrawlID()), func(key string, active bool) bool {
+			if active || p.GetIncludeInactive() {
+				more = yield(key, nil)
+			}
+			return more
+		})
+		if err != nil {
+			yield("", s.failure(err))
+		}
+	}
 }
 
 // matching calls yield with the URLs whose name has the filter in it, until the context is done.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"ephemera/learner"
+	pb "ephemera/live/frontier/urlfrontier"
 )
 
 // A learned crawl has one budget on all nodes, of which each has a share: at first the same, later
@@ -129,6 +130,15 @@ func RegisterNodes(g *grpc.Server, s *Server) {
 				return nil, err
 			}
 			return s.share(ctx, in)
+		}}},
+		Streams: []grpc.StreamDesc{{StreamName: "ListQueues", ServerStreams: true, Handler: func(
+			_ any, stream grpc.ServerStream,
+		) error {
+			p := &pb.Pagination{}
+			if err := stream.RecvMsg(p); err != nil {
+				return err
+			}
+			return s.sendQueues(p, stream.SendMsg)
 		}}},
 	}, s)
 }

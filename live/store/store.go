@@ -1058,16 +1058,19 @@ func (s *Store) URLs(crawl, key string, yield func(*Record) bool) error {
 	})
 }
 
-// Queues calls yield with the queues of a crawl in the order of their keys and the time, until
-// it returns false. The schedule is locked meanwhile.
-func (s *Store) Queues(crawl string, yield func(q *schedule.Queue, now int64) bool) error {
+// Queues calls yield with the queues of a crawl in the order of their keys, and whether they are active:
+// not blocked, and with a scheduled URL. It ends when yield returns false.
+func (s *Store) Queues(crawl string, yield func(key string, active bool) bool) error {
 	prefix := appendQueue(nil, kindQueue, crawl, nil)
-	return s.each(prefix, after(prefix), func(_, key, _, _ []byte) (more bool, err error) {
+	return s.each(prefix, after(prefix), func(_, key, _, _ []byte) (bool, error) {
+		var there, active bool
+		name := string(key)
 		s.View(func(sched *schedule.Schedule) {
-			q := sched.Lookup(crawl, string(key))
-			more = q == nil || yield(q, sched.Now())
+			if q := sched.Lookup(crawl, name); q != nil {
+				there, active = true, q.Blocked <= sched.Now() && q.Counts().Active > 0
+			}
 		})
-		return more, nil
+		return !there || yield(name, active), nil
 	})
 }
 
