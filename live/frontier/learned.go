@@ -290,8 +290,7 @@ func inPut(id schedule.ID, mistake error) error {
 }
 
 // take takes up what the client says of a fetch, and returns when the URL is due in the
-// schedule, and whether it is a learned one. It takes what it reads out of the metadata:
-// the items are those of this fetch.
+// schedule, and whether it is a learned one.
 //
 // A URL that was never reported is the client's. Of a learned one, whose client may say what
 // it likes to its own schedule, only ephemera.done is the end.

@@ -29,13 +29,12 @@ type said struct {
 	failed    bool                // by its status
 }
 
-// read reads what a client says, and takes it out of the metadata where it is this service's.
+// read reads what a client says.
 func (o *LearnOptions) read(info *pb.URLInfo) said {
 	s := said{ours: map[string][]string{}}
 	for key, values := range info.GetMetadata() {
 		if strings.HasPrefix(key, metaOurs) {
 			s.ours[key] = values.GetValues()
-			delete(info.Metadata, key)
 		}
 	}
 	_, s.done = s.ours[metaDone]

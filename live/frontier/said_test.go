@@ -2,11 +2,14 @@ package frontier
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"ephemera/env"
 	"ephemera/learner"
@@ -246,6 +249,43 @@ func TestPriority(t *testing.T) {
 	info := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/2", CrawlID: "L"})).GetKnown().Info
 	if len(info.Metadata) > 0 {
 		t.Errorf("the priority is kept as metadata: %v", info.Metadata)
+	}
+}
+
+// TestOursAreNotKept: of the names that begin with ephemera. none is handed out, of whatever URL in
+// whatever crawl, so that a client which puts back what it was given reports nothing.
+func TestOursAreNotKept(t *testing.T) {
+	for _, tt := range []struct{ crawl, how string }{
+		{"L", "discovered"}, {"other", "discovered"}, {"other", "known"},
+		{"L", "by an earlier version"}, {"other", "by an earlier version"},
+	} {
+		t.Run(tt.how+" in "+tt.crawl, func(t *testing.T) {
+			s := serve(t, LearnOptions{PerHour: 1})
+			item := with("http://h/", start, metaItems, "1700000000", metaDone, "", metaWhy, "x", metaState, "{}",
+				metaQueue, "{}", metaPriority, "1", "ephemera.mine", "x", "mine", "x")
+			info := item.GetKnown().Info
+			info.CrawlID = tt.crawl
+			id, _ := identify(info)
+			switch tt.how {
+			case "discovered":
+				s.put(discoveredInfo(info))
+			case "known":
+				s.put(item)
+			default:
+				must(s.store.Put(id, start*1000, start*1000, must(proto.Marshal(&pb.URLInfo{Metadata: info.Metadata}))))
+			}
+			names := func(info *pb.URLInfo) string { return fmt.Sprint(slices.Collect(maps.Keys(info.Metadata))) }
+			got := s.infos(anyCrawl)
+			s.want(len(got), 1)
+			s.want(names(got[0]), "[mine]")
+			if kept := must(wholeInfo(must(s.store.Find(id)))); tt.how != "by an earlier version" {
+				s.want(names(kept), "[mine]")
+			}
+			again := &pb.KnownURLItem{Info: got[0], RefetchableFromDate: start + 100}
+			s.put(&pb.URLItem{Item: &pb.URLItem_Known{Known: again}})
+			s.want(s.list(&pb.ListUrlParams{CrawlID: tt.crawl}), fmt.Sprint("http://h/@", start+100))
+			s.want(s.server.opt.Learned.Summaries(0)[0].Sources, 0)
+		})
 	}
 }
 

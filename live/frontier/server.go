@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -151,11 +152,17 @@ func identify(info *pb.URLInfo) (schedule.ID, bool) {
 		proto.Size(info) <= longestInfo
 }
 
-// metadata is kept as the encoding of a URLInfo that has nothing else, with what is known
-// of a learned URL. That of completed URLs is not kept.
+// withoutOurs takes out of the metadata what is said to this service and is not the client's to keep.
+func withoutOurs(info *pb.URLInfo) {
+	maps.DeleteFunc(info.GetMetadata(), func(name string, _ *pb.StringList) bool {
+		return strings.HasPrefix(name, metaOurs)
+	})
+}
+
+// metadata is kept as the encoding of a URLInfo that has nothing else: what is the client's, with
+// what is known of a learned URL. That of completed URLs is not kept.
 func metadata(info *pb.URLInfo, due int64, learned []byte) []byte {
-	delete(info.GetMetadata(), metaState)
-	delete(info.GetMetadata(), metaQueue)
+	withoutOurs(info)
 	if learned != nil {
 		if info.Metadata == nil {
 			info.Metadata = map[string]*pb.StringList{}
@@ -174,7 +181,7 @@ func metadata(info *pb.URLInfo, due int64, learned []byte) []byte {
 
 func infoOf(r *store.Record) (*pb.URLInfo, error) {
 	info, err := wholeInfo(r)
-	delete(info.Metadata, metaState)
+	withoutOurs(info)
 	return info, err
 }
 
@@ -369,7 +376,6 @@ func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Comm
 	ping, pinged := info.GetMetadata()[metaPing]
 	waited, mistake := priority(info)
 	s.mistake(inPut(id, mistake))
-	delete(info.GetMetadata(), metaPing)
 	due := max(1000, now-waited)
 	added, commit, err := s.store.Discover(id, due, now, metadata(info, due, nil))
 	if added || err != nil {
@@ -398,11 +404,9 @@ func (s *Server) mistake(mistake error) {
 // metaPriority is for how many seconds more a discovered URL counts as waiting.
 const metaPriority = "ephemera.priority"
 
-// priority takes out of the metadata of a discovered URL how much longer than it is true it
-// waits, in ms.
+// priority reads in the metadata of a discovered URL how much longer than it is true it waits, in ms.
 func priority(info *pb.URLInfo) (int64, error) {
 	values := info.GetMetadata()[metaPriority].GetValues()
-	delete(info.GetMetadata(), metaPriority)
 	if len(values) == 0 {
 		return 0, nil
 	}
