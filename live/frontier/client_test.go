@@ -3,10 +3,12 @@ package frontier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -15,7 +17,9 @@ import (
 )
 
 // crawl is the client of docs/frontier.md.
-func crawl(ctx context.Context, address string, fetch func(*urlfrontier.URLInfo) (again uint64)) error {
+func crawl(
+	ctx context.Context, address string, fetch func(*urlfrontier.URLInfo) (signature string, again uint64),
+) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
@@ -26,7 +30,12 @@ func crawl(ctx context.Context, address string, fetch func(*urlfrontier.URLInfo)
 	for err = errors.Join(err1, err2); err == nil; {
 		var u *urlfrontier.URLInfo
 		if u, err = urls.Recv(); err == nil {
-			known := &urlfrontier.KnownURLItem{Info: u, RefetchableFromDate: fetch(u)} // 0: never again
+			signature, again := fetch(u) // a hash of the page, "" if there is none; when it is due, 0: never again
+			if u.Metadata == nil {
+				u.Metadata = map[string]*urlfrontier.StringList{}
+			}
+			u.Metadata["signature"] = &urlfrontier.StringList{Values: []string{signature}} // not that of before
+			known := &urlfrontier.KnownURLItem{Info: u, RefetchableFromDate: again}
 			puts.Send(&urlfrontier.URLItem{Item: &urlfrontier.URLItem_Known{Known: known}})
 			_, err = puts.Recv() // it is on disk
 		}
@@ -34,21 +43,46 @@ func crawl(ctx context.Context, address string, fetch func(*urlfrontier.URLInfo)
 	return err // io.EOF: nothing more is due
 }
 
+// TestClientInDocsSeesChanges: where pages are learned, the client says when one has changed, also after a fetch
+// that failed, and keeps other metadata.
+func TestClientInDocsSeesChanges(t *testing.T) {
+	s := serve(t, LearnOptions{PerHour: 60, Longest: Duration{time.Hour}})
+	s.put(discoveredInfo(&urlfrontier.URLInfo{
+		Url: "http://h/", CrawlID: "L", Metadata: map[string]*urlfrontier.StringList{"mine": {Values: []string{"x"}}},
+	}))
+	for _, tt := range []struct {
+		page             string
+		fetched, changed int // in all
+	}{{"one", 1, 0}, {"one", 2, 0}, {"two", 3, 1}, {"", 3, 1}, {"two", 4, 1}, {"three", 5, 2}} {
+		fetches := 0
+		err := crawl(t.Context(), s.address, func(u *urlfrontier.URLInfo) (string, uint64) {
+			fetches++
+			s.want(fmt.Sprint(u.Metadata["mine"].GetValues()), "[x]")
+			return tt.page, 0
+		})
+		s.want(err, io.EOF)
+		s.want(fetches, 1)
+		sum := s.server.opt.Learned.Summaries(0)[0]
+		s.want(fmt.Sprint(sum.Fetched, sum.Changes), fmt.Sprint(tt.fetched, tt.changed))
+		s.wait(3600)
+	}
+}
+
 // TestClientInDocs runs the client and holds that the page has the same.
 func TestClientInDocs(t *testing.T) {
 	s := serve(t)
 	s.put(discovered("http://a/"), discovered("http://b/"))
-	err := crawl(t.Context(), s.address, func(u *urlfrontier.URLInfo) uint64 {
+	err := crawl(t.Context(), s.address, func(u *urlfrontier.URLInfo) (string, uint64) {
 		if u.Key == "a" {
-			return 0
+			return "", 0
 		}
-		return start + 100
+		return "", start + 100
 	})
 	s.want(err, io.EOF)
 	s.want(s.list(&urlfrontier.ListUrlParams{}), "http://a/@0 http://b/@1700000100")
 
 	source, page := must(os.ReadFile("client_test.go")), must(os.ReadFile("../../docs/frontier.md"))
-	_, client, _ := strings.Cut(string(source), "(again uint64)) error {\n")
+	_, client, _ := strings.Cut(string(source), "again uint64),\n) error {\n")
 	client, _, _ = strings.Cut(client, "\treturn err // io.EOF")
 	if !strings.Contains(string(page), strings.ReplaceAll(client, "\n\t", "\n")[1:]) {
 		t.Error("docs/frontier.md has another client")
