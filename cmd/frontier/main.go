@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +75,7 @@ func main() {
 
 type settings struct {
 	listen, http, dir  string
-	cert, key          string
+	cert, key, ca      string
 	exportTo, importOf string
 	from, to           string
 	backups, check     string
@@ -98,6 +99,9 @@ put is on disk when it is acknowledged.
 	f.StringVar(&s.dir, "dir", "frontier", "`directory` of the state")
 	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate; with -tls-key, clients speak TLS")
 	f.StringVar(&s.key, "tls-key", "", "`file` of the certificate's key")
+	f.StringVar(&s.ca, "tls-ca", "",
+		"`file` of the certificates by which other nodes, or the service of -from or -to, are known, "+
+			"commonly of the authority that signed theirs; by default that of -tls-cert")
 	f.StringVar(&s.backups, "backup", "",
 		"`directory` for copies of the state, one for each SIGUSR1 and each POST of /backup at -http")
 	f.Func("sync", "`when` what was put is synced to disk: every (before it is acknowledged; the default), "+
@@ -115,7 +119,7 @@ put is on disk when it is acknowledged.
 	f.StringVar(&s.exportTo, "export", "", "write all URLs to a `file` as JSON lines, and end; - is standard output")
 	f.StringVar(&s.from, "from", "",
 		"with -export: `address` of a service that runs, "+
-			"whose URLs are written; if it speaks TLS, -tls-cert is its certificate")
+			"whose URLs are written; if it speaks TLS, by -tls-ca or its certificate, -tls-cert")
 	f.StringVar(&s.importOf, "import", "", "read the URLs of such a `file`, and end; - is standard input")
 	f.StringVar(&s.to, "to", "", "with -import: `address` of a service that runs, to which the URLs are put; "+
 		"of several, any: each URL goes to its owner")
@@ -129,6 +133,8 @@ put is on disk when it is acknowledged.
 		return false, cli.Usagef("-to is given with -import, and without -tls-key")
 	case s.from == "" && s.to == "" && (s.cert == "") != (s.key == ""):
 		return false, cli.Usagef("-tls-cert and -tls-key are given together or not at all")
+	case s.ca != "" && s.cert == "" && s.from == "" && s.to == "":
+		return false, cli.Usagef("-tls-ca is given with -tls-cert, -from or -to")
 	case s.exportTo != "" && s.importOf != "":
 		return false, cli.Usagef("-export and -import are two runs")
 	}
@@ -182,16 +188,13 @@ func (s *settings) parseNodes() error {
 // peers returns the clients of the other nodes, and closes their connections with the context.
 func (s *settings) peers(ctx context.Context) (map[string]grpc.ClientConnInterface, error) {
 	peers := map[string]grpc.ClientConnInterface{}
+	creds, err := s.credentials()
+	if err != nil {
+		return nil, err
+	}
 	for _, address := range s.nodes {
 		if address == s.node {
 			continue
-		}
-		creds := insecure.NewCredentials()
-		if s.cert != "" {
-			var err error
-			if creds, err = credentials.NewClientTLSFromFile(s.cert, ""); err != nil {
-				return nil, err
-			}
 		}
 		again := backoff.DefaultConfig
 		again.MaxDelay = longestBackoff
@@ -205,6 +208,23 @@ func (s *settings) peers(ctx context.Context) (map[string]grpc.ClientConnInterfa
 		peers[address] = conn
 	}
 	return peers, nil
+}
+
+// credentials returns by what a service, or another node, is known that speaks TLS, if it does.
+func (s *settings) credentials() (credentials.TransportCredentials, error) {
+	file := cmp.Or(s.ca, s.cert)
+	if file == "" {
+		return insecure.NewCredentials(), nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s has no certificate; allowed is a file in PEM", file)
+	}
+	return credentials.NewClientTLSFromCert(roots, ""), nil
 }
 
 // learnFlag reads CRAWL:PER_HOUR, with ,OBJECTIVE or ,shadow behind it, or the name of a TOML
@@ -489,12 +509,9 @@ func (set *settings) importTo(ctx context.Context) error {
 
 // client returns a client of a service that runs, and what ends it.
 func (set *settings) client(address string) (pb.URLFrontierClient, func() error, error) {
-	creds := insecure.NewCredentials()
-	if set.cert != "" {
-		var err error
-		if creds, err = credentials.NewClientTLSFromFile(set.cert, ""); err != nil {
-			return nil, nil, err
-		}
+	creds, err := set.credentials()
+	if err != nil {
+		return nil, nil, err
 	}
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(creds))
 	if err != nil {

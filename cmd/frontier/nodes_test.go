@@ -2,9 +2,18 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +23,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
 	"ephemera/cmd/internal/clitest"
@@ -460,5 +471,68 @@ func TestMoveNodes(t *testing.T) {
 	}
 	if len(was) != 2001 || len(is) != 2001 {
 		t.Errorf("of %d URLs %d are moved", len(was), len(is))
+	}
+}
+
+// TestNodesTLS: nodes with a certificate each, which an authority signed, speak TLS to each other, and -export
+// to them, by the certificate of the authority.
+func TestNodesTLS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(file, name string, der []byte) string {
+		path := filepath.Join(dir, file)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: name, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	newKey := func() *ecdsa.PrivateKey { return must(ecdsa.GenerateKey(elliptic.P256(), crand.Reader)) }
+	authorityKey := newKey()
+	authority := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	sign := func(c *x509.Certificate, key *ecdsa.PrivateKey) []byte {
+		return must(x509.CreateCertificate(crand.Reader, c, authority, &key.PublicKey, authorityKey))
+	}
+	root := sign(authority, authorityKey)
+	ca := write("authority", "CERTIFICATE", root)
+	addresses := []string{freeAddress(), freeAddress()}
+	slices.Sort(addresses)
+	for i, address := range addresses {
+		name, key := fmt.Sprint("node", i), newKey()
+		cert := write(name+".cert", "CERTIFICATE", sign(&x509.Certificate{
+			SerialNumber: big.NewInt(int64(2 + i)), Subject: pkix.Name{CommonName: name},
+			NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		}, key))
+		runHere(t, keepAlive, "-listen", address, "-http", "", "-dir", filepath.Join(dir, name),
+			"-nodes", strings.Join(addresses, ","), "-tls-ca", ca, "-tls-cert", cert,
+			"-tls-key", write(name+".key", "PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(key))))
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(must(x509.ParseCertificate(root)))
+	var clients []pb.URLFrontierClient
+	for _, address := range addresses {
+		client := pb.NewURLFrontierClient(dial(t, address, credentials.NewTLS(&tls.Config{RootCAs: roots})))
+		must(client.GetActive(t.Context(), &pb.Local{Local: true}, grpc.WaitForReady(true)))
+		clients = append(clients, client)
+	}
+	const n = 10 // URLs, which are of keys of both
+	puts := must(clients[0].PutURLs(t.Context()))
+	for i := range n {
+		puts.Send(discovered(fmt.Sprintf("http://h%d/", i)))
+		if ack := must(puts.Recv()); ack.Status != pb.AckMessage_OK {
+			t.Error(ack)
+		}
+	}
+	local := true
+	for i, client := range clients {
+		if own := must(client.CountURLs(t.Context(), &pb.CountUrlParams{Local: &local})).Value; own == 0 || own == n {
+			t.Errorf("node %d has %d URLs of %d", i, own, n)
+		}
+	}
+	out, _, err := clitest.Call(t, run, "-export", "-", "-from", addresses[1], "-tls-ca", ca)
+	if strings.Count(out, "\n") != n || err != nil {
+		t.Errorf("exported are %s: %v", out, err)
 	}
 }
