@@ -17,9 +17,9 @@ type Entry struct {
 	About string // one line
 	Page  string // of the docs, which lists the settings of a learner; empty for none
 	// Levels are the levels of knowledge at which it differs; the first is the
-	// one that a sweep gives it. None stands for the model. A policy with the
-	// model among them runs at any level, and does not look at what else is
-	// shown; a learner runs at its own only.
+	// one that a sweep gives it. A policy with the model among them runs at any
+	// level, and does not look at what else is shown; a learner runs at its own
+	// only. None are for a policy that Sees what all levels show, and runs at any.
 	Levels            []env.Level
 	Marks             bool // needs to know the law of the items' initial interest
 	Small             bool // exact and dear: for instances of a few sources without noise
@@ -27,7 +27,8 @@ type Entry struct {
 	NeedsUnequalCosts bool // another policy does the same where all crawls cost the same
 	Pages             bool // for world pages
 
-	// Sees is what it looks at where that is less than its level shows; see Track.
+	// Sees is what it looks at where that is less than its level shows; see Track. It is needed
+	// where there are no Levels: those of the model see all parameters.
 	Sees Track
 
 	// Settings returns a pointer to the settings at that level, filled with
@@ -86,6 +87,15 @@ func (e *Entry) Track(level env.Level) Track {
 		return TrackItems
 	}
 	return TrackParameters
+}
+
+// valid says what an entry lacks: whether it sees the parameters has to be said, as policies are
+// compared by that.
+func (e *Entry) valid() error {
+	if len(e.Levels) == 0 && e.Sees == "" {
+		return fmt.Errorf("%q has neither Levels nor Sees; needed are levels of knowledge, or what it sees", e.Name)
+	}
+	return nil
 }
 
 // overruns reports whether crawls of a run with these settings may cost more
@@ -209,6 +219,7 @@ func practice(
 }
 
 var (
+	onlyModel    = []env.Level{env.LevelModel}
 	modelOrState = []env.Level{env.LevelModel, env.LevelObserved}
 	onlyState    = []env.Level{env.LevelObserved}
 	onlyOnline   = []env.Level{env.LevelOnline}
@@ -243,11 +254,14 @@ func Learners() (all []*Entry) {
 }
 
 // Register adds a policy of one's own to the catalogue, and so to all commands, or
-// panics if there is one of that name. It is called before anything is run. A
-// learner is added by [learner.Register].
+// panics if there is one of that name, or if it has neither Levels nor Sees. It is called
+// before anything is run. A learner is added by [learner.Register].
 func Register(e Entry) {
 	if lookUp(e.Name) != nil {
 		panic(fmt.Sprintf("experiments: %q is there already", e.Name))
+	}
+	if err := e.valid(); err != nil {
+		panic("experiments: " + err.Error())
 	}
 	policies = append(policies, e)
 }
@@ -284,9 +298,9 @@ var policies = slices.Concat([]Entry{
 				return baselines.NewWhittleObserved(k.Instance, false)
 			}))},
 	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed",
-		NeedsBelief: true, New: model(baselines.NewWhittle)},
+		Levels: onlyModel, NeedsBelief: true, New: model(baselines.NewWhittle)},
 	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget",
-		NeedsUnequalCosts: true, New: model(baselines.NewWhittlePacked)},
+		Levels: onlyModel, NeedsUnequalCosts: true, New: model(baselines.NewWhittlePacked)},
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
 		New: policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
 	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state",
@@ -298,21 +312,24 @@ var policies = slices.Concat([]Entry{
 			return baselines.NewLearnedStochasticWhittle(k.Instance, k.Marks, k.Rand)
 		})},
 	{Name: "optimum", About: "exact optimum by dynamic programming over joint ages, for small instances",
-		Small: true, New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
+		Levels: onlyModel, Small: true, New: func(k Inputs, _ any) (env.Agent, learner.Learner, error) {
 			o, err := baselines.SolveOptimum(k.Instance)
 			return agent[env.Model](o, err)
 		}},
-	{Name: "lagrangian", About: "Lagrangian index at the optimal price", New: model(baselines.NewLagrangian)},
+	{Name: "lagrangian", About: "Lagrangian index at the optimal price", Levels: onlyModel,
+		New: model(baselines.NewLagrangian)},
 	tuned(Entry{Name: "relaxed", About: "relaxed control by dual descent, which keeps the budget on average only",
-		Overruns: func(any) bool { return true }},
+		Levels: onlyModel, Overruns: func(any) bool { return true }},
 		baselines.RelaxedOptions{}, func(k Inputs, s *baselines.RelaxedOptions) (env.Policy[env.Model], error) {
 			return baselines.NewRelaxedControl(k.Instance, *s)
 		}),
-	{Name: "greedy", About: "the most mean interest gathered since the last crawl", New: model(baselines.NewGreedy)},
+	{Name: "greedy", About: "the most mean interest gathered since the last crawl", Levels: onlyModel,
+		New: model(baselines.NewGreedy)},
 	{Name: "myopic", About: "the greatest state that is seen", Levels: modelOrState, New: byLevel(
 		model(baselines.NewMyopic),
 		policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewMyopicObserved(k.Instance) }))},
-	{Name: "static-even", About: "optimal crawl frequencies, evenly spread", New: model(baselines.NewEvenSchedule)},
+	{Name: "static-even", About: "optimal crawl frequencies, evenly spread", Levels: onlyModel,
+		New: model(baselines.NewEvenSchedule)},
 	tuned(Entry{Name: "certainty", About: "Whittle with parameters estimated from what crawls bring back",
 		Levels: onlyOnline, FromItems: true},
 		forecast.CertaintySettings(), func(k Inputs, s *forecast.Settings) (env.Policy[env.Online], error) {
@@ -337,16 +354,16 @@ var policies = slices.Concat([]Entry{
 	[]Entry{
 		{Name: "round-robin", About: "the source that has waited longest", Sees: TrackAge,
 			New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) })},
-		{Name: "lambdacrawl", About: "pages at the rates of LambdaCrawl, evenly spaced", Pages: true,
+		{Name: "lambdacrawl", About: "pages at the rates of LambdaCrawl, evenly spaced", Levels: onlyModel, Pages: true,
 			New: model(baselines.NewLambdaCrawl)},
-		{Name: "greedy-ncis", About: "pages by the value of a crawl with noisy pings, GREEDY-NCIS", Pages: true,
-			New: model(baselines.NewGreedyNCIS)},
+		{Name: "greedy-ncis", About: "pages by the value of a crawl with noisy pings, GREEDY-NCIS",
+			Levels: onlyModel, Pages: true, New: model(baselines.NewGreedyNCIS)},
 		ofPages("lambdacrawl-learned", "rates of LambdaCrawl for estimated rates of change",
 			baselines.ChangeRates{Estimator: "mle"}, baselines.NewLearnedLambdaCrawl),
 		ofPages("explore-then-commit", "pages in turn for some rounds, then at the best rates for what was estimated",
 			baselines.ExploreThenCommit{ChangeRates: baselines.ChangeRates{Estimator: "mle"}, Rounds: 20},
 			baselines.NewExploreThenCommit),
-		{Name: "best-source", About: "always the sources with the greatest gain per epoch",
+		{Name: "best-source", About: "always the sources with the greatest gain per epoch", Levels: onlyModel,
 			New: model(baselines.NewBestSource)},
 	},
 	estimatedWhittle())

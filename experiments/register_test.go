@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"ephemera/baselines"
@@ -39,6 +41,7 @@ func TestRegister(t *testing.T) {
 	Register(Entry{
 		Name:  "even",
 		About: "the source that has waited longest",
+		Sees:  TrackAge,
 		New:   policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) }),
 	})
 	RegisterWorld("lossy", func(in env.Instance, level env.Level) (Scene, error) {
@@ -80,20 +83,22 @@ func TestRegister(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		what  string
-		again func()
+		wrong func()
+		want  string
 	}{
-		{"policy", func() { Register(Entry{Name: "lspe"}) }},
-		{"world", func() { RegisterWorld("mean", nil) }},
-		{"family", func() { env.RegisterFamily("twins", nil) }},
-		{"feature map", func() { features.Register("linear", nil) }},
+		{"policy", func() { Register(Entry{Name: "lspe", Sees: TrackAge}) }, "is there already"},
+		{"policy that sees who knows what", func() { Register(Entry{Name: "mute"}) }, "neither Levels nor Sees"},
+		{"world", func() { RegisterWorld("mean", nil) }, "is there already"},
+		{"family", func() { env.RegisterFamily("twins", nil) }, "is there already"},
+		{"feature map", func() { features.Register("linear", nil) }, "is there already"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("a %s of the same name replaced another; want a panic", tt.what)
+				if got := fmt.Sprint(recover()); !strings.Contains(got, tt.want) {
+					t.Errorf("panic %q; want %q", got, tt.want)
 				}
 			}()
-			tt.again()
+			tt.wrong()
 		})
 	}
 }

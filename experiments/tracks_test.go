@@ -8,6 +8,15 @@ import (
 	"ephemera/env/stream"
 )
 
+// Each entry says what it sees: none is taken for one that knows the parameters for want of a word.
+func TestEachSaysWhatItSees(t *testing.T) {
+	for _, e := range Catalogue() {
+		if err := e.valid(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A policy that says that it sees less than its level shows chooses the same when it is
 // shown no more than that.
 func TestTracks(t *testing.T) {
