@@ -7,9 +7,9 @@ import (
 	"ephemera/env/stream"
 )
 
-// Which learners read the items of crawls; what was learned reads nothing.
+// Where worlds have items, with knowledge online, those learners read them that learn from items;
+// what was learned reads nothing.
 func TestWhoReadsItems(t *testing.T) {
-	reads := map[string]bool{"lspe": false, "forecast": true, "paper": true}
 	for _, k := range Kinds {
 		for _, level := range k.Levels {
 			in := env.Paper(1)
@@ -18,7 +18,7 @@ func TestWhoReadsItems(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := reads[k.Name] || level == env.LevelObserved; l.Agent().ReadsItems() != want {
+			if want := k.FromItems || level != env.LevelOnline; l.Agent().ReadsItems() != want {
 				t.Errorf("%s, %s: it reads items is %v; want %v", k.Name, level, !want, want)
 			}
 			if l.Frozen().ReadsItems() {
