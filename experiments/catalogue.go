@@ -415,16 +415,6 @@ func FindLearner(name string, level env.Level) (*Entry, error) {
 	return nil, fmt.Errorf("unknown algorithm %q; allowed are %s", name, names(Learners()))
 }
 
-// FirstLearner returns the first learner that runs in a scene at a level, or nil.
-func FirstLearner(s Scene, level env.Level) *Entry {
-	for _, e := range Learners() {
-		if e.WhyNot(s, level) == "" {
-			return e
-		}
-	}
-	return nil
-}
-
 func names(entries []*Entry) string {
 	var all []string
 	for _, e := range entries {

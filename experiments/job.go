@@ -70,6 +70,17 @@ func (c *Job) Under(seed uint64) *Job {
 // Level returns the level of knowledge at which it is performed.
 func (c *Job) Level() env.Level { return c.play.Level }
 
+// DefaultLearner returns the learner of runs in the scene of the job, with its knowledge, that
+// name none: the first that runs there, or, where none does, the first with that knowledge.
+func (c *Job) DefaultLearner() (*Entry, error) {
+	for _, e := range Learners() {
+		if e.WhyNot(*c.Scene, c.Level()) == "" {
+			return e, nil
+		}
+	}
+	return FindLearner("", c.Level())
+}
+
 // Build builds the learner or policy as a run would, for a program that crawls by
 // itself under those terms. The learner is nil where nothing learns.
 func (c *Job) Build(t env.Terms) (env.Agent, learner.Learner, error) {

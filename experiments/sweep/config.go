@@ -45,8 +45,9 @@ type Cell struct {
 	Run   experiments.Run // but for the seed
 	Hash  string          // names the files of its runs
 
-	job   *experiments.Job
-	given map[string]any // settings of the configuration
+	job    *experiments.Job
+	given  map[string]any // settings of the configuration
+	chosen bool           // its learner is not one of them
 }
 
 // Table are settings of runs in a configuration: one value each, or a list.
@@ -228,51 +229,100 @@ func unused(settings map[string]any, allowed []string) error {
 // lists of all settings that it has, the first key changing slowest. It returns
 // the settings that the cells have.
 func (c *Config) product(ctx context.Context, label string, all map[string]any) (has []string, err error) {
-	if all[experiments.AlgorithmKey] == nil {
-		all[experiments.AlgorithmKey] = experiments.NewRun().Algorithm()
-	}
-	for _, algorithm := range list(all[experiments.AlgorithmKey]) {
+	for _, algorithm := range list(all[experiments.AlgorithmKey]) { // one nil where none is given
 		first := Cell{Label: label, Run: experiments.NewRun()}
-		if err := first.Run.Set(experiments.AlgorithmKey, algorithm); err != nil {
-			return nil, err
+		if algorithm != nil {
+			if err := first.Run.Set(experiments.AlgorithmKey, algorithm); err != nil {
+				return nil, err
+			}
 		}
-		keys, err := first.Run.Keys()
+		problems, _, err := first.product(all, func(key string) bool { return !isLearners(key) })
 		if err != nil {
 			return nil, err
 		}
-		has = append(has, keys...)
-		cells := []Cell{first}
-		for _, key := range keys {
-			if all[key] == nil || key == experiments.AlgorithmKey {
-				continue
+		for _, problem := range problems {
+			if algorithm == nil {
+				if err := c.chooseLearner(ctx, &problem); err != nil {
+					return nil, err
+				}
 			}
-			if cells, err = times(cells, key, list(all[key])); err != nil {
-				return nil, err
-			}
-		}
-		for _, cell := range cells {
-			cell.job, err = c.engine.Resolve(ctx, cell.Run)
-			if err == nil {
-				cell.Run = cell.job.Run
-				cell.Hash, err = cell.job.Hash()
-			}
+			cells, keys, err := problem.product(all, isLearners)
 			if err != nil {
 				return nil, err
 			}
-			for _, key := range keys {
-				if label != "" && len(list(all[key])) > 1 {
-					cell.Label += ", " + cell.text(key)
+			has = union(has, keys)
+			for _, cell := range cells {
+				cell.job, err = c.engine.Resolve(ctx, cell.Run)
+				if err == nil {
+					cell.Run = cell.job.Run
+					cell.Hash, err = cell.job.Hash()
 				}
+				if err != nil {
+					return nil, err
+				}
+				for _, key := range keys {
+					if label != "" && len(list(all[key])) > 1 {
+						cell.Label += ", " + cell.text(key)
+					}
+				}
+				c.Cells = append(c.Cells, cell)
 			}
-			c.Cells = append(c.Cells, cell)
 		}
 	}
-	for _, key := range has {
-		if !slices.Contains(c.keys, key) {
-			c.keys = append(c.keys, key)
-		}
-	}
+	c.keys = union(c.keys, has)
 	return has, nil
+}
+
+// isLearners reports whether a setting is one of the learner, and not of its world.
+func isLearners(key string) bool { return strings.HasPrefix(key, "learner.") }
+
+// chooseLearner gives a cell that names no learner the one that train and bench take there.
+func (c *Config) chooseLearner(ctx context.Context, cell *Cell) error {
+	first, err := experiments.FindLearner("", "")
+	if err != nil {
+		return err
+	}
+	run := cell.Run
+	if err := run.Set(experiments.AlgorithmKey, "whittle@"+string(first.FirstLevel())); err != nil {
+		return err
+	}
+	there, err := c.engine.Resolve(ctx, run)
+	if err != nil {
+		return err
+	}
+	if first, err = there.DefaultLearner(); err != nil {
+		return err
+	}
+	cell.chosen = true
+	return cell.Run.Set(experiments.AlgorithmKey, first.Name)
+}
+
+// product returns the product of the lists of those settings of a cell that are among some,
+// and the names of all its settings.
+func (cell Cell) product(all map[string]any, among func(key string) bool) (cells []Cell, keys []string, err error) {
+	if keys, err = cell.Run.Keys(); err != nil {
+		return nil, nil, err
+	}
+	cells = []Cell{cell}
+	for _, key := range keys {
+		if all[key] == nil || key == experiments.AlgorithmKey || !among(key) {
+			continue
+		}
+		if cells, err = times(cells, key, list(all[key])); err != nil {
+			return nil, nil, err
+		}
+	}
+	return cells, keys, nil
+}
+
+// union returns the first list with what it lacks of another, behind it.
+func union(all, more []string) []string {
+	for _, x := range more {
+		if !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+	}
+	return all
 }
 
 // times returns each cell with each of the values of a setting.
@@ -320,8 +370,11 @@ func (c *Config) axes() []string {
 		first := map[string]any{} // value of each algorithm
 		for _, cell := range c.Cells {
 			algorithm, value := cell.Run.Algorithm(), fmt.Sprint(cell.given[key])
+			if cell.chosen { // which follows from the others
+				algorithm = ""
+			}
 			if key == experiments.AlgorithmKey {
-				algorithm, value = "", algorithm
+				algorithm, value = "", cell.Run.Algorithm()
 			}
 			if v, ok := first[algorithm]; ok && v != value {
 				return false

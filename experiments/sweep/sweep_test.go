@@ -353,3 +353,29 @@ show = ["learning_reward", "learning_crawls", "learned_reward", "whittle_reward"
 		t.Errorf("%v\n%s", err, &md)
 	}
 }
+
+// A cell that names no learner has the one that train and bench take in its world.
+func TestLearnerOfACell(t *testing.T) {
+	c := load(t, `
+steps = 10
+instance.name = ["paper", "pages:5"]
+instance.budget = [1, 2]`)
+	want := []string{
+		"lspe/name/paper/budget/1", "lspe/name/paper/budget/2",
+		"forecast/name/pages:5/budget/1", "forecast/name/pages:5/budget/2",
+	}
+	for i, cell := range c.Cells {
+		if len(c.Cells) != len(want) || cell.ID != want[i] {
+			t.Fatalf("cell %d of %d is %s; want %s", i+1, len(c.Cells), cell.ID, want)
+		}
+	}
+	// Settings of a learner are those of the one that is taken.
+	alone := load(t, "steps = 10\ninstance.objective = \"delay\"\nlearner.profile = [true, false]")
+	if len(alone.Cells) != 2 || alone.Cells[1].Run.Algorithm() != "forecast" {
+		t.Errorf("the cells are %+v; want two of forecast", alone.Cells)
+	}
+	_, err := Load(context.Background(), "test.toml", []byte("instance.name = \"pages:5\"\nlearner.kappa = 4"), nil)
+	if err == nil || !strings.Contains(err.Error(), "learner.kappa is not a setting of any cell here") {
+		t.Errorf("error %v; want that forecast has no kappa", err)
+	}
+}

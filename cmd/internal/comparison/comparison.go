@@ -165,7 +165,9 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 	}
 	c.Run.World = base.World // one for all
 	if c.algorithm == "" {
-		c.learner = cmp.Or(experiments.FirstLearner(*base.Scene, c.Level), c.learner)
+		if c.learner, err = base.DefaultLearner(); err != nil {
+			return nil, err
+		}
 	}
 	all := names == nil
 	if all {
