@@ -281,7 +281,7 @@ func TestFeedbackDelay(t *testing.T) {
 }
 
 // Runs bring the same bytes on any number of workers, over shards, and when some
-// were there before; a record that was cut off is made again.
+// were there before; a record that was cut off, or lacks a figure, is made again.
 func TestPerformAll(t *testing.T) {
 	var runs []Run
 	for _, algorithm := range []string{"paper", "lspe", "whittle", "round-robin"} {
@@ -332,6 +332,16 @@ func TestPerformAll(t *testing.T) {
 	out := perform(Batch{Dir: shards, Workers: 2})
 	if out.Ran != 1 || !reflect.DeepEqual(files(shards), want) {
 		t.Errorf("a record that was cut off had %d runs repeated, or left other bytes", out.Ran)
+	}
+	for name, text := range want {
+		file := filepath.Join(shards, "runs", name)
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, `"overrun":`, `"else":`)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if out = perform(Batch{Dir: shards, Workers: 2}); out.Ran != 1 || !reflect.DeepEqual(files(shards), want) {
+		t.Errorf("a record that lacks a figure had %d runs repeated, or left other bytes", out.Ran)
 	}
 	for i, rec := range perform(Batch{Workers: 2}).Records {
 		data, err := json.Marshal(rec)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"ephemera/experiments/result"
@@ -76,13 +77,40 @@ func TestRecordOfEarlierVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{
-		`{"beside": [{"source": "a", "learned": 2, "exact": 1.5}]}`,
-		string(written),
-	} {
+	earlier := strings.Replace(string(written), `"thresholds"`, `"beside"`, 1)
+	if earlier == string(written) {
+		t.Fatalf("%s has no thresholds", written)
+	}
+	for _, text := range []string{earlier, string(written)} {
 		var r Record
 		if err := json.Unmarshal([]byte(text), &r); err != nil || !slices.Equal(r.Pairs, want) {
 			t.Errorf("%s: thresholds %+v, error %v; want %+v", text, r.Pairs, err, want)
+		}
+	}
+}
+
+// A record of a version that counted fewer figures is refused, and is not read as if they were 0.
+func TestRecordWithoutAFigure(t *testing.T) {
+	for _, m := range result.Measures {
+		for _, part := range []string{"learning", "learned"} {
+			written, err := json.Marshal(Record{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all map[string]map[string]any
+			json.Unmarshal(written, &all) // what is no object stays nil
+			if _, ok := all[part][m.Name]; !ok {
+				t.Fatalf("%s of a record has no %s: %s", part, m.Name, written)
+			}
+			delete(all[part], m.Name)
+			text, err := json.Marshal(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = json.Unmarshal(text, new(Record))
+			if want := part + " has no " + m.Name; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("a record without %s of %s: error %v; want %q", m.Name, part, err, want)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -33,15 +34,34 @@ type Record struct {
 	Trainee learner.Learner `json:"-"` // as it ended; nil where nothing learns, and of a record that was read
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Earlier versions wrote the thresholds as "beside".
+// UnmarshalJSON implements json.Unmarshaler. A record without one of today's measures is
+// refused, as another version kept it: the figure would be 0. Earlier versions wrote the
+// thresholds as "beside".
 func (r *Record) UnmarshalJSON(text []byte) error {
 	type plain Record
+	parts := []struct {
+		name string
+		of   *Figures
+	}{{"learning", &r.Learning}, {"learned", &r.Learned}}
+	for _, part := range parts {
+		for _, m := range result.Measures {
+			*m.Of(&part.of.Outcome) = math.NaN() // which JSON cannot hold
+		}
+	}
 	read := struct {
 		*plain
 		Earlier []Pair `json:"beside"`
 	}{plain: (*plain)(r)}
 	if err := json.Unmarshal(text, &read); err != nil {
 		return err
+	}
+	for _, part := range parts {
+		for _, m := range result.Measures {
+			if math.IsNaN(*m.Of(&part.of.Outcome)) {
+				return fmt.Errorf("%s has no %s: another version kept this run, and the command that made it "+
+					"makes it again", part.name, m.Name)
+			}
+		}
 	}
 	if r.Pairs == nil {
 		r.Pairs = read.Earlier
