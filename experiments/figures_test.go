@@ -72,7 +72,7 @@ func TestMeasuresOfRuns(t *testing.T) {
 // A record that an earlier version wrote still has its thresholds; a record of this one is
 // read as it was written.
 func TestRecordOfEarlierVersion(t *testing.T) {
-	want := []Pair{{Source: "a", Learned: 2, Exact: 1.5}}
+	want := []Pair{{Source: "a", Learned: 2, Exact: result.RatioOf(1.5)}}
 	written, err := json.Marshal(Record{Pairs: want})
 	if err != nil {
 		t.Fatal(err)

@@ -92,9 +92,9 @@ type CurvePoint struct {
 
 // Pair is the learned threshold of a source and the exact one, as states.
 type Pair struct {
-	Source  string  `json:"source"`
-	Learned float64 `json:"learned"` // interest
-	Exact   float64 `json:"exact"`   // interest
+	Source  string       `json:"source"`
+	Learned float64      `json:"learned"`        // interest
+	Exact   result.Ratio `json:"exact,omitzero"` // interest, where one is known
 }
 
 // ReadRecord reads the record that a directory of results has of a run, by its

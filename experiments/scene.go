@@ -171,7 +171,7 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 			rec.Metrics = append(rec.Metrics, m.Name)
 		}
 		_, price := after.bound()
-		rec.Pairs = thresholdPairs(rec.Trainee, after.Instance.Sources, price, p.Level)
+		rec.Pairs = thresholdPairs(rec.Trainee, after.Instance, price, p.Level)
 	}
 	return rec, nil
 }

@@ -35,9 +35,8 @@ type JointThreshold interface {
 
 // Thresholds shows, source by source, the learned threshold at the learned
 // price next to the exact one, or returns nil if the trainee has none. Where ages are
-// learned, both are whole epochs, and the inverse index is the mean state at that age: for
-// the exponential law the state, between those of two ages, at which the index reaches the
-// price. A source is never crawled at an age at which a crawl does not pay its price.
+// learned, both are whole epochs, and the inverse index is the mean state at that age, see
+// exactThreshold. A source is never crawled at an age at which a crawl does not pay its price.
 func Thresholds(t learner.Learner, in env.Instance, level env.Level) *result.Table {
 	p, ok := t.(Thresholded)
 	if !ok {
@@ -58,21 +57,12 @@ func Thresholds(t learner.Learner, in env.Instance, level env.Level) *result.Tab
 			continue
 		}
 		learned, _ := learnedThreshold(t, in.Sources, i, level)
-		exact := index.Inverse(s, p.Price())
-		if exact >= s.Ceiling() {
-			exact = math.Inf(1)
-		}
+		from, exact := exactThreshold(s, p.Price(), level)
 		if aged {
-			at := ages(s, p.Price(), p.Threshold(i))
-			cells = append(cells, age(at[0]), age(at[1]))
-			if at[0] == index.Never {
+			at := learnedAge(s, p.Price(), p.Threshold(i))
+			cells = append(cells, age(at), age(from))
+			if at == index.Never {
 				learned = math.Inf(1)
-			}
-			switch {
-			case at[1] == index.Never:
-				exact = math.Inf(1)
-			case !s.Exponential() || s.Fails > 0:
-				exact = s.MeanState(at[1])
 			}
 		}
 		cells = append(cells, state(learned), state(exact), result.Figure(s.Gain()), result.Figure(s.Ceiling()))
@@ -81,19 +71,37 @@ func Thresholds(t learner.Learner, in env.Instance, level env.Level) *result.Tab
 	return tab
 }
 
-// ages returns the age from which a source is crawled by a learned threshold, and the one
-// from which the exact index reaches a price; [index.Never] where a crawl does not pay it.
-func ages(s env.Source, price, threshold float64) [2]int {
-	c := index.NewCurve(s.MeanDynamics())
-	charge := price * c.Cost
-	learned := index.Never
-	if threshold < 1<<52 {
-		learned = int(math.Ceil(threshold))
-		if !(c.Yield(learned, charge) > c.Yield(index.Never, 0)) {
-			learned = index.Never
-		}
+// learnedAge returns the age from which a source is crawled by a learned threshold;
+// [index.Never] where a crawl does not pay the price.
+func learnedAge(s env.Source, price, threshold float64) int {
+	if !(threshold < 1<<52) {
+		return index.Never
 	}
-	return [2]int{learned, c.Age(charge, 1, index.Never)}
+	c, age := index.NewCurve(s), int(math.Ceil(threshold))
+	if !(c.Yield(age, price*c.Cost) > c.Yield(index.Never, 0)) {
+		return index.Never
+	}
+	return age
+}
+
+// exactThreshold returns the age from which the index by which exact Whittle ranks reaches a
+// price, and the mean state at that age. For the exponential law that is the state, between
+// those of two ages, at which the index reaches the price. Where it never does, the age is
+// [index.Never] and the state +Inf. With knowledge observed the state is that of the index of
+// the state, which leaves out crawls that fail.
+func exactThreshold(s env.Source, price float64, level env.Level) (age int, state float64) {
+	c := index.NewCurve(s)
+	age = c.Age(price*c.Cost, 1, index.Never)
+	if level == env.LevelObserved || s.Exponential() && s.Fails == 0 && math.IsInf(s.Window, 1) {
+		if state = index.Inverse(s, price); state >= s.Ceiling() {
+			state = math.Inf(1)
+		}
+		return age, state
+	}
+	if age == index.Never {
+		return age, math.Inf(1)
+	}
+	return age, s.MeanState(age)
 }
 
 func age(epochs int) string {
@@ -130,20 +138,29 @@ func PriceNote(t learner.Learner, s Scene, level env.Level) string {
 const recordedSources = 8
 
 // thresholdPairs sets learned thresholds, as states in interest, next to the state at
-// which the exact index reaches the price, that of the relaxed problem. Of large instances
-// it keeps few sources, evenly spaced, and none that is never crawled.
-func thresholdPairs(t learner.Learner, src []env.Source, price float64, level env.Level) []Pair {
+// which the exact index reaches the price, that of the relaxed problem. There is none where hosts
+// limit crawls, for each of which a price of its own comes to that one, and where crawls fail and
+// the state is seen. Of large instances it keeps few sources, evenly spaced, and none that is
+// never crawled.
+func thresholdPairs(t learner.Learner, in env.Instance, price float64, level env.Level) []Pair {
 	var pairs []Pair
+	src := in.Sources
 	for k := range min(len(src), recordedSources) {
 		i := k * len(src) / min(len(src), recordedSources)
 		if l, ok := t.(Thresholded); ok && math.IsInf(l.Threshold(i), 1) {
 			continue
 		}
 		x, ok := learnedThreshold(t, src, i, level)
-		p := Pair{Source: src[i].Name, Learned: x, Exact: min(index.Inverse(src[i], price), src[i].Ceiling())}
-		if sum := p.Learned + p.Exact; ok && !math.IsNaN(sum) && !math.IsInf(sum, 0) {
-			pairs = append(pairs, p)
+		_, exact := exactThreshold(src[i], price, level)
+		exact = min(exact, src[i].Ceiling())
+		if sum := x + exact; !ok || math.IsNaN(sum) || math.IsInf(sum, 0) {
+			continue
 		}
+		p := Pair{Source: src[i].Name, Learned: x}
+		if in.PerHost == 0 && (level != env.LevelObserved || src[i].Fails == 0) {
+			p.Exact = result.RatioOf(exact)
+		}
+		pairs = append(pairs, p)
 	}
 	return pairs
 }

@@ -46,7 +46,7 @@ func toy(r experiments.Run) (*experiments.Record, error) {
 	}
 	for i := range 3 {
 		rec.Pairs = append(rec.Pairs, experiments.Pair{
-			Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: 5 * float64(i),
+			Source: fmt.Sprint(i + 1), Learned: level + float64(i), Exact: result.RatioOf(5 * float64(i)),
 		})
 	}
 	return rec, nil
