@@ -12,7 +12,8 @@ import (
 //	γ = (1/C) [η((1−α)x − u) + u(1 − α^η)/(1−α)],   η = ⌈log_α⁺((u − (1−α)x)/u)⌉
 //
 // For other laws the state does not say all, and the index is that of the least
-// age at which the mean state is x or more.
+// age at which the mean state is x or more, or, under delay, where states are costs
+// and below 0, x or less.
 //
 // Crawls that fail are left out.
 //
@@ -21,6 +22,10 @@ import (
 // that is what is returned. See [WhittleLiteral] for the printed form.
 func Whittle(s env.Source, x float64) float64 {
 	s.Fails = 0
+	if s.Unbounded() {
+		c := NewCurve(s)
+		return c.Index(FirstAge(0, Never, func(age int) bool { return c.At(age) <= x })) / s.Cost
+	}
 	if x < s.Ceiling() && !s.Exponential() {
 		c := NewCurve(s.MeanDynamics())
 		return c.Index(FirstAge(0, Never, func(age int) bool { return c.At(age) >= x })) / s.Cost
