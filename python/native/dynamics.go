@@ -13,8 +13,8 @@ import (
 
 // site is a scene, and the units of what is observed in it. Scaled, states and
 // harvests are shares of u*, or of the bound where each seed has an instance of its
-// own; where the level of knowledge does not tell u*, log(1 + harvest); rewards are
-// shares of the bound; and ages are
+// own or u* is not finite; where the level of knowledge does not tell u*, log(1 + harvest);
+// rewards are shares of the bound. Costs, and shares of them, are below 0. Ages are
 //
 //	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
 type site struct {
@@ -24,8 +24,8 @@ type site struct {
 	terms  env.Terms
 	rate   []float64 // what states are multiplied by
 	log    bool
-	unit   float64 // bound of the relaxed problem, interest per epoch
-	pay    float64 // 1/unit, or 1
+	bound  float64 // of the relaxed problem, interest per epoch
+	pay    float64 // 1 over its amount, or 1
 	round  float64 // 0 for ages in epochs
 }
 
@@ -45,11 +45,11 @@ func (w *Worlds) openSite(seed uint64) (*site, error) {
 		Scene: r.Scene, engine: engine, level: r.Level(),
 		terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(in.Sources)), pay: 1,
 	}
-	at.unit = cmp.Or(index.Relax(in.MeanDynamics()).Bound, 1)
+	at.bound = index.Relax(in.MeanDynamics()).Bound
 	if !w.set.Scaled {
 		return at, nil
 	}
-	at.pay, at.round = 1/at.unit, at.terms.Round()
+	at.pay, at.round = 1/cmp.Or(math.Abs(at.bound), 1), at.terms.Round()
 	if at.log = at.level == env.LevelOnline; !at.log {
 		for i, s := range in.Sources {
 			if at.rate[i] = at.pay; !w.drawn() && s.Ceiling() > 0 {
@@ -63,7 +63,7 @@ func (w *Worlds) openSite(seed uint64) (*site, error) {
 // harvest returns what a crawl brought as it is observed.
 func (at *site) harvest(i int, y float64) float64 {
 	if y *= at.rate[i]; at.log {
-		return math.Log1p(y)
+		return math.Copysign(math.Log1p(math.Abs(y)), y) // of a cost, too
 	}
 	return y
 }

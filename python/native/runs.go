@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,10 +72,18 @@ func compare(contenders []experiments.Contender, level env.Level, seeds int, fir
 	return map[string]any{"report": report, "table": table.String(), "runs": parts, "curves": curves}, err
 }
 
-// instance returns the text of the file of an instance, by its name or path, with the
-// budget, 0 for its own.
-func instance(name string, budget float64) (string, error) {
-	in, err := env.Named(name, budget)
+// instanceOf returns what a policy that knows the model is given in a run.
+func instanceOf(r experiments.Run) (in env.Instance, err error) {
+	j, err := new(experiments.Engine).Resolve(context.Background(), r)
+	if err != nil {
+		return in, err
+	}
+	return j.Scene.Instance, nil
+}
+
+// instance returns the text of the file of the instance of a run.
+func instance(r experiments.Run) (string, error) {
+	in, err := instanceOf(r)
 	if err != nil {
 		return "", err
 	}
@@ -82,35 +91,49 @@ func instance(name string, budget float64) (string, error) {
 	return string(text), err
 }
 
-// relax returns the relaxed optimum of an instance.
-func relax(name string, budget float64) (x index.Relaxed, err error) {
-	in, err := env.Named(name, budget)
+// relax returns the relaxed optimum of the instance of a run.
+func relax(r experiments.Run) (x index.Relaxed, err error) {
+	in, err := instanceOf(r)
 	if err != nil {
 		return x, err
 	}
-	return index.Relax(in.MeanDynamics()), nil
+	return index.Relax(in), nil
 }
 
-// curves are functions of a source and a number.
-var curves = map[string]func(s env.Source, v float64) float64{
-	"index":        index.Whittle, // of a state: γ(x)
-	"index_at_age": func(s env.Source, v float64) float64 { return index.WhittleAtAge(s.MeanDynamics(), int(v)) },
-	"state_at_age": func(s env.Source, v float64) float64 { return s.MeanState(int(v)) },
-	"inverse":      index.Inverse, // of a price: γ⁻¹(λ)
+// bySource makes a curve of a function of a source and a number.
+func bySource(f func(s env.Source, v float64) float64) func(in env.Instance) func(i int, v float64) float64 {
+	return func(in env.Instance) func(i int, v float64) float64 {
+		return func(i int, v float64) float64 { return f(in.Sources[i], v) }
+	}
+}
+
+// curves are functions of a source of an instance, by its number, and a number.
+var curves = map[string]func(in env.Instance) func(i int, v float64) float64{
+	"index": bySource(index.Whittle), // of a state: γ(x)
+	"index_at_age": bySource(func(s env.Source, v float64) float64 {
+		return index.WhittleAtAge(s.MeanDynamics(), int(v))
+	}),
+	"state_at_age": bySource(func(s env.Source, v float64) float64 { return s.MeanState(int(v)) }),
+	"inverse":      bySource(index.Inverse), // of a price: γ⁻¹(λ)
 }
 
 // curve writes a curve over the rows of numbers at which it is wanted, one for each
-// source of an instance.
-func curve(what string, columns int, name string, n Numbers) error {
-	in, err := env.Named(name, 0)
+// source of the instance of a run.
+func curve(what string, columns int, r experiments.Run, n Numbers) error {
+	in, err := instanceOf(r)
 	if err != nil {
 		return err
 	}
 	if columns != len(in.Sources) {
 		return fmt.Errorf("the rows have %d values; needed is one for each of %d sources", columns, len(in.Sources))
 	}
+	if i := slices.IndexFunc(in.Sources, env.Source.Unbounded); i >= 0 && (what == "index" || what == "inverse") {
+		return fmt.Errorf("source %d has the law delay, under which states are costs and below 0; "+
+			"index_at_age has its index", i)
+	}
+	of := curves[what](in)
 	for k, v := range n {
-		n[k] = curves[what](in.Sources[k%columns], v)
+		n[k] = of(k%columns, v)
 	}
 	return nil
 }

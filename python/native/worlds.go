@@ -35,6 +35,7 @@ type about struct {
 	env.Terms
 	ID      string
 	Ceiling []float64 // u*, interest, where no state is above it; otherwise null
+	Costly  bool      // interest may be below 0: a source has the law delay
 	Epochs  int       // of an episode; 0 for endless
 	Width   int       // figures of one observation
 	Most    int       // crawls of an epoch
@@ -72,7 +73,7 @@ type Worlds struct {
 // again only what its last crawls left is cleared.
 type frame struct {
 	reward   []float64 // 1 figure
-	unit     []float64 // 1, at a reset: bound of the relaxed problem, interest per epoch
+	bound    []float64 // 1, at a reset: of the relaxed problem, interest per epoch
 	seed     []uint64  // 1, at a reset: of the episode
 	interest []float64 // n, what the crawl of each source brought
 	crawl    []int     // most, the sources that are crawled
@@ -94,7 +95,7 @@ func cut[T any](buffer *unsafe.Pointer, length int) []T {
 func (w *Worlds) write(buffer unsafe.Pointer) {
 	k := len(w.at)
 	w.to = frame{
-		reward: cut[float64](&buffer, k), unit: cut[float64](&buffer, k), seed: cut[uint64](&buffer, k),
+		reward: cut[float64](&buffer, k), bound: cut[float64](&buffer, k), seed: cut[uint64](&buffer, k),
 		interest: cut[float64](&buffer, k*w.n), crawl: cut[int](&buffer, k*w.about.Most), crawls: cut[int](&buffer, k),
 	}
 	if w.set.Scaled {
@@ -137,6 +138,7 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 	w.about = about{
 		Terms: t, ID: in.ID, Epochs: at.Limit(cmp.Or(w.set.Limit, w.set.Window)),
 		Width: 3 * w.n, Most: w.n, Bounded: at.Bounded(at.level),
+		Costly: slices.ContainsFunc(in.Sources, env.Source.Unbounded),
 	}
 	if !w.drawn() { // otherwise other costs may come
 		w.site = at
@@ -145,7 +147,7 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 	}
 	if at.level == env.LevelOnline {
 		w.about.Width = 2 * w.n
-	} else if w.set.World.Kind == "mean" && w.site != nil && len(in.Changes) == 0 {
+	} else if w.set.World.Kind == "mean" && w.site != nil && len(in.Changes) == 0 && !w.about.Costly {
 		for _, s := range in.Sources {
 			w.about.Ceiling = append(w.about.Ceiling, s.Ceiling())
 		}
@@ -198,7 +200,7 @@ func (w *Worlds) reset(mask []bool, seeds []uint64, n Numbers) error {
 			}
 		}
 		w.clear(k)
-		w.to.unit[k], w.to.seed[k], w.to.over[k] = w.at[k].unit, w.seed[k], w.over[k]
+		w.to.bound[k], w.to.seed[k], w.to.over[k] = w.at[k].bound, w.seed[k], w.over[k]
 	}
 	return w.does.step(0, len(w.at), true)
 }

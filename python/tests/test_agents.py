@@ -21,6 +21,12 @@ def test_parallel_api(how):
         parallel_api_test(SourcesEnv(**how, max_episode_steps=50), num_cycles=120)
 
 
+def test_objective():
+    assert SourcesEnv("paper", objective="delay").env.observation_space.low[0] == -np.inf
+    with pytest.raises(ephemera.Error, match=r'objective is "fame"; allowed are interest:HALF-LIFE .*, and freshness'):
+        SourcesEnv("paper", objective="fame")
+
+
 def test_it_is_the_world_of_one_agent():
     """Bids are scores; what the agents see and earn is what one agent for all sees and earns."""
     many, one = (

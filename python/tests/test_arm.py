@@ -36,6 +36,14 @@ def test_best_threshold_is_where_the_index_reaches_the_price(source):
         assert int(np.argmax(by_age)) + 1 == age, (age, by_age)
 
 
+def test_objective():
+    ceilings = ephemera.state_at_age("paper", [2**53] * 4, objective="deadline:24h")
+    _, info = ephemera.ArmEnv("paper", 1, objective="deadline:24h").reset(seed=1)
+    assert info["ceiling"] == ceilings[1] != ephemera.ArmEnv("paper", 1).reset(seed=1)[1]["ceiling"]
+    with pytest.raises(ValueError, match="source 0 has the law delay, under which what waits has no ceiling"):
+        ephemera.ArmEnv("paper", objective="delay").reset(seed=1)
+
+
 def test_reward_is_what_is_found_less_the_price():
     env = gymnasium.make(ID, source=1, price=50)
     _, info = env.reset(seed=3)

@@ -233,7 +233,7 @@ def test_wrong_arguments(arguments, words):
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        ({"moon": 1}, "unknown keyword 'moon'; allowed are budget, world.* max_episode_steps, action"),
+        ({"moon": 1}, "unknown keyword 'moon'; allowed are budget, objective, world.* max_episode_steps, action"),
         ({"max_episode_steps": 1.5}, "integer"),
     ],
 )
@@ -417,6 +417,24 @@ def test_scaled_rewards():
         assert b[1] == pytest.approx(a[1] / info["bound"])
     with pytest.raises(ValueError, match="option 'instance' is not taken"):
         raw.reset(options={"instance": "wide:4"})
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"knowledge": "observed"}, {"knowledge": "online"}, {"world": "mean"}, {"instance": "lognormal:6:*"}]
+)
+def test_costs_under_delay(how):
+    """Rewards, and what is seen, are costs, below 0, in units of the amount of the bound: more is better there too."""
+    how = {"instance": "paper", "budget": 2, "objective": "delay", "max_episode_steps": 50} | how
+    raw, scaled = ephemera.CrawlEnv(**how, scaled=False), ephemera.CrawlEnv(**how)
+    _, info = scaled.reset(seed=4)
+    raw.reset(seed=4)
+    bound = ephemera.bound(how["instance"].replace("*", "4"), 2, objective="delay")
+    assert info["unit"] == -bound > 0 and (info["bound"] == bound or how.get("knowledge") == "observed")
+    for k in range(50):
+        scores = np.arange(len(raw.names)) * (k % 3 - 1.0)
+        a, b = raw.step(scores), scaled.step(scores)
+        assert a[0] in raw.observation_space and b[0] in scaled.observation_space
+        assert b[1] == pytest.approx(a[1] / info["unit"]) and a[1] < 0 and a[3] == b[3] == (k == 49)
 
 
 def test_instance_of_each_seed():

@@ -78,6 +78,11 @@ def test_catalogue():
         (lambda: ephemera.state_at_age("paper", [1, 2, 2, 1e300]), "source 3: state_at_age at 1e.300"),
         (lambda: ephemera.index("paper", [1, 2, 3, -1]), "source 3"),
         (lambda: ephemera.index("paper", [1, 2, 3, np.nan]), "source 3"),
+        (
+            lambda: ephemera.index("paper", np.zeros(4), objective="delay"),
+            "source 0 has the law delay, .* index_at_age",
+        ),
+        (lambda: ephemera.threshold("paper", 1, objective="delay"), "source 0 has the law delay, .* index_at_age"),
         (lambda: ephemera.bound("nowhere"), "unknown instance"),
         (lambda: ephemera.bound("paper", 9), "budget is 9"),
     ],

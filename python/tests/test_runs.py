@@ -1,11 +1,13 @@
 """Runs and comparisons, of policies in Go and in Python."""
 
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import time
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -490,3 +492,68 @@ def test_parameters_are_those_of_the_world():
     assert first == changed and second.sources[0] == other and not second.changes
     with pytest.raises(KeyError, match="instance"):
         ephemera.run(Knows, "paper", 10, knowledge="online")
+
+
+@pytest.mark.parametrize(
+    "objective, world",
+    [("delay", "poisson"), ("delay:2", "mean"), ("deadline:24h", "poisson"), ("interest:4h", "poisson"),
+     ("freshness", "pages")],
+)  # fmt: skip
+def test_compare_is_bench_under_an_objective(objective, world, command):
+    """The object is that of `bench -objective`, and an own policy of the same rule has the same figures."""
+    names = ["whittle", "round-robin"] + ["certainty", "forecast"] * (world == "poisson")
+    keywords = {"steps": 200, "seeds": 3, "seed": 3, "budget": 2, "world": world, "objective": objective}
+    c = ephemera.compare([*names, lambda v: v.age * 1.0], **keywords)
+    report = command(
+        "bench", "-world", world, "-objective", objective, "-policies", ",".join(names), "-budget", 2, "-steps", 200,
+        "-seeds", 3, "-seed", 3, "-format", "json", *["-knowledge", "model"] * (world == "mean"),
+    )  # fmt: skip
+    assert [c[row["policy"]] for row in report["results"]] == report["results"] != []
+    assert c.report["instance"] == report["instance"] == f"paper/{objective}"
+    assert c.report["bound"] == report["bound"] is not None
+    assert c["<lambda>"]["reward"] == pytest.approx(c["round-robin"]["reward"], rel=1e-9)
+    assert ("delay" in objective) == (c["whittle"]["reward"] < 0)
+
+
+def test_an_instance_comes_with_an_objective():
+    """All that takes an instance takes `objective`, and its error is that of the commands, with all objectives."""
+    paper = [1.0] * 4
+    calls = {
+        "ArmEnv": (), "CrawlEnv": (), "CrawlVectorEnv": (2,), "Policy": ("whittle",), "bound": (),
+        "compare": (["whittle"],), "curves": (), "index": ("paper", paper), "index_at_age": ("paper", paper),
+        "load_instance": (), "relax": (), "run": ("whittle",), "state_at_age": ("paper", paper),
+        "threshold": ("paper", 1.0), "whittle": (),
+    }  # fmt: skip
+    takes = [getattr(ephemera, name) for name in ephemera.__all__ if name not in ("Error", "InstanceLike")]
+    takes = {f.__name__ for f in takes if callable(f) and "instance" in inspect.signature(f).parameters}
+    assert takes == set(calls)
+    made = {"Learner": ("forecast",), "Crawler": (0,)}  # which have no such parameter
+    words = (
+        'objective is "fame"; allowed are interest:HALF-LIFE such as interest:4h, delay, delay:K such as delay:2, '
+        "deadline:TIME such as deadline:24h, and freshness"
+    )
+    for name, arguments in {**calls, **made}.items():
+        with pytest.raises(ephemera.Error, match=words):
+            getattr(ephemera, name)(*arguments, objective="fame")
+    with pytest.raises(ephemera.Error, match=words):
+        gymnasium.make("ephemera/Crawl-v0", objective="fame")
+    with pytest.raises(ephemera.Error, match=words):
+        ephemera.benchmark_run("whittle", ephemera.task("TableI-v1", objective="fame"), 1, track="parameters", steps=10)
+    with pytest.raises(ephemera.Error, match="the items of a recording have a utility that decays, leave it out"):
+        ephemera.run("whittle", steps=None, objective="delay", world="replay", trace="none.csv")
+
+
+def test_an_objective_is_that_of_the_policy():
+    """A policy is given the sources as the objective has them, and learners learn for it."""
+    want = ephemera.load_instance("mixed:5:2", 3, objective="deadline:24h")
+    assert {s.law for s in want.sources} == {"deadline"} and want.budget == 3
+    assert ephemera.load_instance(want, objective="deadline:24h").sources == want.sources
+    Knows.given.clear()
+    run = ephemera.run(Knows, "mixed:5:2", 500, budget=3, objective="deadline:24h")
+    assert Knows.given[0]["instance"] == want and Knows.given[0]["objective"] == "deadline:24h"
+    assert run.outcome.reward == ephemera.run(Knows, want, 500).outcome.reward
+    learners = [ephemera.Learner("forecast", "paper", objective=o) for o in ("delay", "interest:4h", None)]
+    for _ in range(60):
+        for learner in learners:
+            learner.update([(i, 1.0, ([0.5], [1.0])) for i in learner.select()])
+    assert len({learner.metrics["price"] for learner in learners}) == 3

@@ -60,12 +60,17 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
             source: number of the source; None draws one at each reset.
             price: λ; two numbers between which each reset draws it; or None for 0 and u*/C, above which no crawl
                 pays. ``reset(options={"price": λ})`` sets it for an episode.
-            keywords: ``world``, ``knowledge`` and ``marks``, as in :class:`ephemera.CrawlEnv`.
+            keywords: ``objective``, ``world``, ``knowledge`` and ``marks``, as in :class:`ephemera.CrawlEnv`; not
+                the objective ``delay``, under which what waits has no ceiling.
         """
+        allowed = ("objective", "world", "knowledge", "marks")
         for name in keywords:
-            if name not in ("world", "knowledge", "marks"):
-                raise TypeError(f"unknown keyword {name!r}; allowed are source, price, world, knowledge, marks")
-        self._all = instance if isinstance(instance, Instance) else load_instance(instance)
+            if name not in allowed:
+                raise TypeError(f"unknown keyword {name!r}; allowed are source, price, {', '.join(allowed)}")
+        objective = keywords.pop("objective", None)
+        if not isinstance(instance, Instance) or objective is not None:
+            instance = load_instance(instance, objective=objective)
+        self._all = instance
         if shuffled := [c.at for c in self._all.changes if c.shuffle]:
             raise ValueError(
                 f"the instance deals its parameters out anew at epoch {shuffled[0]}; allowed are changes of sources"
@@ -93,8 +98,9 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
             alone = Instance([s], s.cost, f"{self._all.id}/{number + 1}", changes=[c for c in changes if c.sources])
             ceiling = float(state_at_age(alone, [2**53])[0])
             if not ceiling > 0:
+                why = "brings nothing" if ceiling == 0 else "has the law delay, under which what waits has no ceiling"
                 raise ValueError(
-                    f"source {number} brings nothing; allowed are sources with a rate and interest above 0"
+                    f"source {number} {why}; allowed are other laws, and sources with a rate and interest above 0"
                 )
             self._arms[number] = CrawlEnv(alone, action="set", scaled=False, **self._world), ceiling, s.cost
         return self._arms[number]

@@ -56,7 +56,7 @@ class Crawler(_library.Handle):
         *,
         epoch: float = 3600.0,
         budget: float = 1.0,
-        objective: str = "",
+        objective: str | None = None,
         per_group: int = 0,
         learner: str = "forecast",
         settings: Mapping[str, Any] | None = None,

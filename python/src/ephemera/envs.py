@@ -52,7 +52,7 @@ class _Block:
         # The parts of a row, as frame in worlds.go has them; each is of all worlds.
         n, f, whole = len(about["names"]), np.float64, np.intp
         parts: list[tuple[str, Any, tuple[int, ...]]] = [
-            ("reward", f, ()), ("unit", f, ()), ("seed", np.int64, ()), ("interest", f, (n,)),
+            ("reward", f, ()), ("bound", f, ()), ("seed", np.int64, ()), ("interest", f, (n,)),
             ("_crawl", whole, (about["most"],)), ("_crawls", whole, ()), ("observation", dtype, (about["width"],)),
             ("crawled", np.bool_, (n,)), ("over", np.bool_, ()),
         ]  # fmt: skip
@@ -69,7 +69,7 @@ class _Block:
         self.alone = self.references()
 
     reward: NDArray[np.float64]
-    unit: NDArray[np.float64]
+    bound: NDArray[np.float64]
     seed: NDArray[np.int64]
     interest: NDArray[np.float64]
     observation: NDArray[Any]
@@ -164,8 +164,9 @@ class _Worlds(_library.Handle):
 
     def references(self, row: int) -> dict[str, Any]:
         """Return seed, unit and bound of each world, NaN where none is known, and what exact Whittle earns."""
-        unit, bounded = self.unit[row], self.about["bounded"]
-        bound = unit.copy() if bounded else np.full(self.worlds, np.nan)
+        bound, bounded = self.bound[row], self.about["bounded"]
+        unit = np.where(bound == 0, 1.0, np.abs(bound))
+        bound = bound.copy() if bounded else np.full(self.worlds, np.nan)
         whittle = np.full(self.worlds, exact(json.dumps(self.named), self.level, bounded))
         return {"seed": self.seed[row], "unit": unit, "bound": bound, "whittle": whittle}
 
@@ -178,7 +179,7 @@ class _Worlds(_library.Handle):
         self.row, b = 0, self.blocks[-1]
         self.place, self.stride = b.place, b.stride
         self.observation, self.reward, self.over = b.observation, b.reward, b.over
-        self.interest, self.crawled, self.unit, self.seed = b.interest, b.crawled, b.unit, b.seed
+        self.interest, self.crawled, self.bound, self.seed = b.interest, b.crawled, b.bound, b.seed
 
     def reset(self, mask: NDArray[np.bool_] | None, seeds: list[int] | None) -> int:
         """Reset worlds; the row that holds what is seen then."""
@@ -244,6 +245,8 @@ class _Worlds(_library.Handle):
             ceiling = (ceiling * (1 + 1e-6)).astype(self.dtype)
             high[:n] = ceiling
             high[-n:] = ceiling
+        if about["costly"]:  # what waits has cost that, and what is found
+            low[: self.width - 2 * n] = low[-n:] = -np.inf
         if not self.dictionary:
             return spaces.Box(low, high, dtype=self.dtype)
         lows, highs = self.split(low), self.split(high)
@@ -265,10 +268,10 @@ def exact(named: str, level: str, bounded: bool) -> float:
     Where rewards have the means of the mean dynamics, no crawl fails and no state is seen, it is run in these.
     """
     run = json.loads(named)
-    if "*" in (name := run["instance"]["name"]):
+    if "*" in run["instance"]["name"]:
         return float("nan")
     if bounded and run["world"]["kind"] in ("mean", "poisson"):
-        of = tomllib.loads(_library.ask(0, "instance", name, 0.0))
+        of = tomllib.loads(_library.ask(0, "instance", run))
         if "per_host" not in of and not any("fails" in s for s in of["source"]):
             run["world"] = {"kind": "mean"}
     level = "model" if level == "online" else level
@@ -332,7 +335,8 @@ class CrawlEnv(gym.Env[Any, Any]):
         ``scaled=False``: float64 in interest and epochs. ``scaled=True``: float32; states and
         harvests as shares of the source's ceiling u*, or of the bound where each reset draws an
         instance, with ``online`` harvests as log(1 + x); ages as 1 − exp(−age/round), where a
-        round crawls each source once; rewards as shares of the bound, so that the best are near 1.
+        round crawls each source once; rewards as shares of the bound, so that the best are near 1, and
+        under ``delay``, where bound and rewards are costs, near −1.
 
     Action, by the keyword ``action``:
         ``scores``: a real number for each source; the best are crawled within the budget, equal
@@ -369,6 +373,10 @@ class CrawlEnv(gym.Env[Any, Any]):
 
         Keywords that name the world:
             ``budget``: budget units that the crawls of one epoch may cost; default the instance's own.
+            ``objective``: what crawls are to bring about, in place of the sources' own laws of interest:
+            ``interest:4h`` (or another half-life), ``delay``, ``delay:2`` (or another power of the delay),
+            ``deadline:24h`` (or another deadline) or ``freshness``; an epoch counts as an hour. Under
+            ``delay`` rewards are costs, below 0, and what waits at the end of an episode is charged then.
             ``world``: ``poisson`` (single items; default), ``mean`` (the papers' mean dynamics, in which
             nothing is drawn), ``replay``, or one that is registered in Go.
             ``knowledge``: ``model`` (default), ``observed`` or ``online``.

@@ -113,7 +113,8 @@ class Stage(CrawlEnv):
         of = self._w.named["instance"]
         if level == "online" or not of["name"]:
             return {}
-        now = load_instance(of["name"].replace("*", str(seed)), of["budget"] or None)
+        name, budget = of["name"].replace("*", str(seed)), of["budget"] or None
+        now = load_instance(name, budget, objective=of["objective"])
         if self._second:
             now = now.after(self._w.about["epochs"])
         return {"instance": replace(now, id="given") if self._track else now}  # it would name the seed

@@ -124,6 +124,7 @@ class Policy(_library.Handle):
         knowledge: str | None = None,
         seed: int = 1,
         marks: str | None = None,
+        objective: str | None = None,
         **settings: float | int | str | bool,
     ) -> None:
         """Build the policy.
@@ -136,9 +137,14 @@ class Policy(_library.Handle):
             knowledge: ``model``, ``observed`` or ``online``; None is the first at which it works.
             seed: of its draws.
             marks: law of the items' initial interest, for policies that need to know it.
+            objective: what crawls are to bring about, as in :class:`ephemera.CrawlEnv`; ``forecast`` and ``certainty``
+                learn for it.
             settings: those of the learner, as ``-set`` of the commands takes them.
         """
-        run = spec(instance, budget=budget, world="poisson" if marks else "", knowledge=knowledge, marks=marks)
+        run = spec(
+            instance, budget=budget, objective=objective, world="poisson" if marks else "", knowledge=knowledge,
+            marks=marks,
+        )  # fmt: skip
         run["learner"] = {"algorithm": name if knowledge is None else f"{name}@{knowledge}", **settings}
         self._take(_library.ask(0, "crawler", run | {"seed": seed_of(seed)}))
 

@@ -5,18 +5,27 @@ from __future__ import annotations
 import sys
 import tomllib
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _library
-from .instance import Instance, InstanceLike, from_table, named
-from .world import positive
+from .instance import Instance, InstanceLike, from_table
+from .world import World, spec
 
 
-def load_instance(instance: InstanceLike = "paper", budget: float | None = None) -> Instance:
-    """Return an instance of that name, or of a .toml file, as data."""
-    text = _library.ask(0, "instance", named(instance), 0.0 if budget is None else positive(budget))
+def load_instance(
+    instance: InstanceLike = "paper", budget: float | None = None, *, objective: str | None = None
+) -> Instance:
+    """Return an instance of that name, or of a .toml file, as data.
+
+    Args:
+        instance: as in :class:`ephemera.CrawlEnv`.
+        budget: budget units per epoch; None for the instance's own.
+        objective: what crawls are to bring about, as in :class:`ephemera.CrawlEnv`: the sources have its law.
+    """
+    text = _library.ask(0, "instance", spec(instance, budget=budget, objective=objective))
     return from_table(tomllib.loads(text))
 
 
@@ -43,21 +52,21 @@ class Relaxed:
     """Crawls per epoch."""
 
 
-def relax(instance: InstanceLike = "paper", budget: float | None = None) -> Relaxed:
+def relax(instance: InstanceLike = "paper", budget: float | None = None, *, objective: str | None = None) -> Relaxed:
     """Solve the relaxed problem (TCNS, section VII) exactly, under the mean dynamics."""
-    a = _library.ask(0, "relax", named(instance), 0.0 if budget is None else positive(budget))
+    a = _library.ask(0, "relax", spec(instance, budget=budget, world="mean", objective=objective))
     a = {k.lower(): np.array(v, np.float64) if isinstance(v, list) else v for k, v in a.items()}
     for k in ("short", "long"):
         a[k][a[k] >= sys.maxsize] = np.inf
     return Relaxed(**a)
 
 
-def bound(instance: InstanceLike = "paper", budget: float | None = None) -> float:
+def bound(instance: InstanceLike = "paper", budget: float | None = None, *, objective: str | None = None) -> float:
     """Return what no policy that keeps the budget exceeds under the mean dynamics, interest per epoch."""
-    return relax(instance, budget).bound
+    return relax(instance, budget, objective=objective).bound
 
 
-def _curve(what: str, instance: InstanceLike, values: ArrayLike) -> NDArray[np.float64]:
+def _curve(what: str, instance: InstanceLike, values: ArrayLike, **world: Unpack[World]) -> NDArray[np.float64]:
     v = np.asarray(values)
     if v.dtype.kind not in "biuf":
         raise TypeError(f"the values have dtype {v.dtype}; needed are real numbers")
@@ -68,7 +77,7 @@ def _curve(what: str, instance: InstanceLike, values: ArrayLike) -> NDArray[np.f
     for *_, i in np.argwhere(wrong)[:1]:
         allowed = "0 or more, and of ages whole numbers up to 2^53"
         raise ValueError(f"source {i}: {what} at {v[wrong][0]}; allowed is {allowed}")
-    _library.ask(0, "curve", what, v.shape[-1], named(instance), numbers=v.reshape(-1))
+    _library.ask(0, "curve", what, v.shape[-1], spec(instance, **world), numbers=v.reshape(-1))
     return v
 
 
@@ -78,39 +87,49 @@ def _number_of_sources(instance: InstanceLike) -> int:
     return len(load_instance(instance).sources)
 
 
-def index(instance: InstanceLike, state: ArrayLike) -> NDArray[np.float64]:
+def index(instance: InstanceLike, state: ArrayLike, *, objective: str | None = None) -> NDArray[np.float64]:
     """Return the exact Whittle index γ(x) of each source (TCNS, Theorem 1).
 
     Args:
         instance: of n sources.
         state: x ≥ 0, interest; shape (…, n).
+        objective: as in :func:`load_instance`.
 
     Returns:
         γ, interest per budget unit; same shape.
     """
-    return _curve("index", instance, state)
+    return _curve("index", instance, state, objective=objective)
 
 
-def index_at_age(instance: InstanceLike, age: ArrayLike) -> NDArray[np.float64]:
+def index_at_age(instance: InstanceLike, age: ArrayLike, *, objective: str | None = None) -> NDArray[np.float64]:
     """Return the index on the mean dynamics at whole ages, epochs; shapes as in :func:`index`."""
-    return _curve("index_at_age", instance, age)
+    return _curve("index_at_age", instance, age, objective=objective)
 
 
-def state_at_age(instance: InstanceLike, age: ArrayLike) -> NDArray[np.float64]:
-    """Return the mean state x = u*(1 − α^age), interest, at whole ages; shapes as in :func:`index`."""
-    return _curve("state_at_age", instance, age)
+def state_at_age(instance: InstanceLike, age: ArrayLike, *, objective: str | None = None) -> NDArray[np.float64]:
+    """Return the state x of the mean dynamics, interest, at whole ages; shapes as in :func:`index`.
+
+    For the exponential law it is u*(1 − α^age).
+    """
+    return _curve("state_at_age", instance, age, objective=objective)
 
 
-def threshold(instance: InstanceLike, price: float) -> NDArray[np.float64]:
+def threshold(instance: InstanceLike, price: float, *, objective: str | None = None) -> NDArray[np.float64]:
     """Return γ⁻¹(λ) of each source, shape (n,): the state, in interest, whose index is the price λ."""
-    return _curve("inverse", instance, np.full(_number_of_sources(instance), float(price)))
+    n = _number_of_sources(instance)
+    return _curve("inverse", instance, np.full(n, float(price)), objective=objective)
 
 
-def curves(instance: InstanceLike = "paper", ages: int = 50) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return states and indices of all sources at the ages 1, 2, …; both of shape (ages, n)."""
+def curves(
+    instance: InstanceLike = "paper", ages: int = 50, *, objective: str | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return states and indices of the mean dynamics at the ages 1, 2, …, of all sources; both of shape (ages, n)."""
     n = _number_of_sources(instance)
     age = np.repeat(np.arange(1.0, ages + 1)[:, None], n, axis=1)
-    return state_at_age(instance, age), index_at_age(instance, age)
+    return (
+        state_at_age(instance, age, objective=objective),
+        index_at_age(instance, age, objective=objective),
+    )
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Agent(Protocol):
       sources and their changes, as :func:`index`, :func:`threshold`, :func:`curves` and :func:`relax` take it. Its
       sources are in the order of ``names``. A recording has none;
     - ``importance`` of each page, in world ``pages``, otherwise None, and ``objective``, what crawls are to bring about
-      there, otherwise empty;
+      there, or where that was named, otherwise empty;
     - where hosts limit crawls, ``hosts``, the number of each source's host or 0, and ``perhost``;
     - of a recording ``start``, Unix seconds at which it begins, and ``length``, seconds of an epoch; otherwise 0.
     """

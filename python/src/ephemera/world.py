@@ -15,6 +15,7 @@ class World(TypedDict, total=False):
     """Keywords that name a world; :class:`ephemera.CrawlEnv` explains them."""
 
     budget: float | None
+    objective: str | None
     world: str | None
     knowledge: str | None
     marks: str | None
@@ -69,5 +70,8 @@ def spec(instance: InstanceLike, **keywords: Unpack[World]) -> dict[str, Any]:
         world["part"] = "fitting"
     return {
         "steps": 1, "world": world, "learner": {"algorithm": f"whittle@{given.get('knowledge', 'model')}"},
-        "instance": {"name": "" if "trace" in given else named(instance), "budget": given.get("budget", 0.0)},
+        "instance": {
+            "name": "" if "trace" in given else named(instance), "budget": given.get("budget", 0.0),
+            "objective": given.get("objective", ""),
+        },
     }  # fmt: skip
