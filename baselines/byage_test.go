@@ -21,7 +21,7 @@ var ages = []struct {
 }{
 	{"greedy", func(in env.Instance) ageIndex { return NewGreedy(in).(*byAge).index }},
 	{"lagrangian", func(in env.Instance) ageIndex { return NewLagrangian(in).(*byAge).index }},
-	{"whittle", whittleAt},
+	{"whittle", func(in env.Instance) ageIndex { return WhittleAt(in) }},
 }
 
 // The first age at which the index of a curve reaches a level is that of a search.
@@ -124,7 +124,7 @@ func TestRingWorksByCrawls(t *testing.T) {
 	const crawls, epochs = 50, 300
 	for _, n := range []int{10_000, 50_000} {
 		in := env.Lognormal(n, crawls, 1)
-		asked, whittle := 0, whittleAt(in)
+		asked, whittle := 0, WhittleAt(in)
 		p := newByAge(in.Terms(), func(i, age int) float64 { asked++; return whittle(i, age) }, true)
 		w := mean(t, in, false)
 		step := func() { must(w.Step(p.Select(nil, &w.View().Model))) }

@@ -113,9 +113,9 @@ func (p *byIndex[O]) Select(dst []int, o *O) []int {
 	return p.sel.Within(online(o)).Top(dst, p.key)
 }
 
-// whittleAt returns the exact Whittle index of source i at an age, in interest per
-// budget unit, or −Inf where it is below 0.
-func whittleAt(in env.Instance) ageIndex { return atCurves(curvesOf(in)) }
+// WhittleAt returns what [NewWhittle] ranks by: the exact Whittle index of source i at an
+// age, in interest per budget unit, or −Inf where it is below 0.
+func WhittleAt(in env.Instance) func(i, age int) float64 { return atCurves(curvesOf(in)) }
 
 func curvesOf(in env.Instance) []index.Curve {
 	curves := make([]index.Curve, len(in.Sources))
@@ -136,7 +136,7 @@ func atCurves(curves []index.Curve) ageIndex {
 	}
 }
 
-// newWhittle ranks by whittleAt. The first age at which the index reaches a level is
+// newWhittle ranks by WhittleAt. The first age at which the index reaches a level is
 // that of the curve, at a level of 0 or more.
 func newWhittle(in env.Instance, sleep bool) *byAge {
 	curves := curvesOf(in)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"ephemera/baselines"
 	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments"
@@ -110,9 +111,10 @@ func bySource(f func(s env.Source, v float64) float64) func(in env.Instance) fun
 // curves are functions of a source of an instance, by its number, and a number.
 var curves = map[string]func(in env.Instance) func(i int, v float64) float64{
 	"index": bySource(index.Whittle), // of a state: γ(x)
-	"index_at_age": bySource(func(s env.Source, v float64) float64 {
-		return index.WhittleAtAge(s.MeanDynamics(), int(v))
-	}),
+	"index_at_age": func(in env.Instance) func(i int, v float64) float64 {
+		at := baselines.WhittleAt(in)
+		return func(i int, v float64) float64 { return at(i, int(v)) }
+	},
 	"state_at_age": bySource(func(s env.Source, v float64) float64 { return s.MeanState(int(v)) }),
 	"inverse":      bySource(index.Inverse), // of a price: γ⁻¹(λ)
 }

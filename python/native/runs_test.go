@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,6 +54,66 @@ func TestCompareRecords(t *testing.T) {
 	if len(r) != 2 || r[0].Reward != contenders[0].Records[0].Learned.Reward ||
 		!strings.Contains(c["table"].(string), "greedy here") {
 		t.Errorf("%+v", c)
+	}
+}
+
+// The index at an age is what follows from the harvest curve of the world in the formula of
+// docs/model.md:
+//
+//	γ(s) = (1 − φ)/C · [(s + 1 + m) F(s) − (s + m) F(s + 1)],   F(s) = (1 − φ) Σₖ φᵏ H(s + k)
+//
+// from the age on at which H is concave, and none where that is below 0.
+func TestIndexAtAge(t *testing.T) {
+	names := []string{"paper", "mixed:9:2:mixture"}
+	for _, family := range env.Families() {
+		names = append(names, family+":9:2")
+	}
+	for _, law := range append(env.Laws(), "window", "batches", "mixture") {
+		names = append(names, "lognormal:9:2:"+string(law))
+	}
+	for _, name := range names {
+		for _, kind := range []string{"poisson", "mean"} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				in, err := env.Named(name, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				const ages = 60
+				n := make(Numbers, ages*len(in.Sources))
+				for k := range n {
+					n[k] = float64(k / len(in.Sources))
+				}
+				r := run("whittle", 1, 1)
+				r.Instance.Name, r.World.Kind = name, kind
+				if err := curve("index_at_age", len(in.Sources), r, n); err != nil {
+					t.Fatal(err)
+				}
+				if kind == "mean" {
+					in = in.MeanDynamics()
+				}
+				for k, got := range n {
+					s, age := in.Sources[k%len(in.Sources)], float64(k/len(in.Sources))
+					if age < s.Bend() {
+						continue
+					}
+					m := s.Fails / (1 - s.Fails)
+					f := func(age float64) (sum float64) {
+						for k, chance := 0., 1-s.Fails; chance > 1e-18; k, chance = k+1, chance*s.Fails {
+							sum += chance * s.Harvest(age+k)
+						}
+						return sum
+					}
+					want := (1 - s.Fails) / s.Cost * ((age+1+m)*f(age) - (age+m)*f(age+1))
+					close := 1e-9 * (age + 1) * math.Abs(s.Harvest(age+1)) / s.Cost
+					if want < -close {
+						want = math.Inf(-1)
+					}
+					if !(math.Abs(got-want) <= close) && got != want {
+						t.Errorf("source %s at age %v has index %v; want %v", s.Name, age, got, want)
+					}
+				}
+			})
+		}
 	}
 }
 

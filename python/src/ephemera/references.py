@@ -101,9 +101,22 @@ def index(instance: InstanceLike, state: ArrayLike, *, objective: str | None = N
     return _curve("index", instance, state, objective=objective)
 
 
-def index_at_age(instance: InstanceLike, age: ArrayLike, *, objective: str | None = None) -> NDArray[np.float64]:
-    """Return the index on the mean dynamics at whole ages, epochs; shapes as in :func:`index`."""
-    return _curve("index_at_age", instance, age, objective=objective)
+def index_at_age(
+    instance: InstanceLike, age: ArrayLike, *, world: str | None = None, objective: str | None = None
+) -> NDArray[np.float64]:
+    """Return what the policy ``whittle`` ranks by in a world: the exact Whittle index of each source at an age.
+
+    Args:
+        instance: of n sources.
+        age: whole epochs, 0 or more; shape (…, n).
+        world: as in :class:`ephemera.CrawlEnv`. What a crawl brings, and so the index, differs between ``poisson``,
+            the default, and ``mean`` where sources have windows.
+        objective: as in :func:`load_instance`.
+
+    Returns:
+        γ, interest per budget unit; same shape. −inf where it is below 0: not even a crawl that is free is worth while.
+    """
+    return _curve("index_at_age", instance, age, world=world, objective=objective)
 
 
 def state_at_age(instance: InstanceLike, age: ArrayLike, *, objective: str | None = None) -> NDArray[np.float64]:
@@ -128,7 +141,7 @@ def curves(
     age = np.repeat(np.arange(1.0, ages + 1)[:, None], n, axis=1)
     return (
         state_at_age(instance, age, objective=objective),
-        index_at_age(instance, age, objective=objective),
+        index_at_age(instance, age, world="mean", objective=objective),
     )
 
 
