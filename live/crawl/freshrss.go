@@ -206,7 +206,7 @@ func (m *FreshRSS) Feeds() (feeds []Outline, left []error, err error) {
 		ids[f.URL], checked[f.URL] = id, at[id]
 		o := Outline{URL: f.URL, Title: plain.Replace(f.Title), Worth: 1, Checked: at[id]}
 		for _, c := range f.Categories {
-			o.Categories = append(o.Categories, c.Label)
+			o.put(Folder("").With(c.Label))
 		}
 		feeds = append(feeds, o)
 	}

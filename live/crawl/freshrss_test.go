@@ -31,6 +31,7 @@ type fakeFresh struct {
 	every   time.Duration // between its entries
 	undated bool
 	muted   bool
+	label   *string // News & more if it is nil
 	checked time.Time
 	entries []fakeEntry // by number
 }
@@ -103,9 +104,13 @@ func (m *fakeFreshRSS) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case q.URL.Path == api+"/reader/api/0/subscription/list":
 		m.give(w, "list", "subscriptions", func(template any) (all []any) {
 			for k, f := range m.feeds {
-				all = append(all, with(template, map[string]any{
+				values := map[string]any{
 					"id": fmt.Sprint("feed/", k+1), "title": fmt.Sprintf("Feed ＆ %d", k+1), "url": f.url,
-				}))
+				}
+				if f.label != nil {
+					values["categories"] = []any{map[string]any{"label": *f.label}}
+				}
+				all = append(all, with(template, values))
 			}
 			return all
 		})

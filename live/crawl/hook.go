@@ -100,7 +100,7 @@ type notice struct {
 type noticeFeed struct {
 	Title      string   `json:"title"`
 	URL        string   `json:"url"`
-	Categories []string `json:"categories,omitempty"`
+	Categories []Folder `json:"categories,omitempty"`
 }
 
 // next returns the item that is posted next, or nil: one that has failed comes after those that have

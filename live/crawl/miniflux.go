@@ -96,9 +96,7 @@ func (m *Miniflux) Feeds() (feeds []Outline, left []error, err error) {
 		}
 		ids[f.URL] = f.ID
 		o := Outline{URL: f.URL, Title: f.Title, Worth: 1, Checked: f.CheckedAt}
-		if f.Category.Title != "" {
-			o.Categories = []string{f.Category.Title}
-		}
+		o.put(Folder("").With(f.Category.Title))
 		feeds = append(feeds, o)
 	}
 	m.know(ids)

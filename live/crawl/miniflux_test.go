@@ -53,6 +53,7 @@ type fakeFeed struct {
 	checked  time.Time
 	answered time.Time // the last time that it did not fail
 	disabled bool
+	category *string // All if it is nil
 	entries  []fakeEntry
 }
 
@@ -102,6 +103,9 @@ func (m *fakeMiniflux) feed(template any, id int64) any {
 		"id": id, "feed_url": f.url, "title": fmt.Sprint("Feed ", id),
 		"checked_at": f.checked, "next_check_at": f.checked.Add(max(f.wait, time.Minute)),
 		"disabled": f.disabled,
+	}
+	if f.category != nil {
+		values["category"] = map[string]any{"id": 2, "title": *f.category}
 	}
 	if !f.fails {
 		values["parsing_error_count"], values["parsing_error_message"] = 0, ""

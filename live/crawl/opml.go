@@ -22,7 +22,7 @@ type Outline struct {
 	Title string
 	Worth float64 // of an item, 0 to 10
 
-	Categories []string // paths of the folders that it is in, such as News/Local
+	Categories []Folder // at most mostCategories
 
 	Checked time.Time // when a reader fetched it last, as far as that is known
 }
@@ -30,6 +30,13 @@ type Outline struct {
 // equal reports whether the list says the same of two feeds.
 func (o Outline) equal(p Outline) bool {
 	return o.URL == p.URL && o.Title == p.Title && o.Worth == p.Worth && slices.Equal(o.Categories, p.Categories)
+}
+
+// put puts the feed into a folder, too.
+func (o *Outline) put(f Folder) {
+	if f != "" && len(o.Categories) < mostCategories && !slices.Contains(o.Categories, f) {
+		o.Categories = append(o.Categories, f)
+	}
 }
 
 // Of a list that is damaged or hostile, folders with longer paths, and further categories
@@ -50,7 +57,7 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 	d.Entity = xml.HTMLEntity
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // it is UTF-8 by now
 	known := map[string]int{}                                                          // place among the feeds
-	var open []string                                                                  // of each outline, the folders
+	var open []Folder                                                                  // the folders of outlines
 	more := 0                                                                          // that are left out, too
 	for inside := false; ; {
 		line, _ := d.InputPos()
@@ -73,15 +80,14 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 			continue
 		}
 		o, err := newOutline(start.Attr)
-		category := ""
+		var folder Folder
 		if len(open) > 0 {
-			category = open[len(open)-1]
+			folder = open[len(open)-1]
 		}
-		within := category
-		if o.URL == "" && o.Title != "" && len(category)+len(o.Title) < longestPath {
-			within = strings.TrimPrefix(category+"/"+o.Title, "/")
+		open = append(open, folder)
+		if inner := folder.With(o.Title); o.URL == "" && len(inner) <= longestPath {
+			open[len(open)-1] = inner
 		}
-		open = append(open, within)
 		if err != nil && len(left) < mostLeft {
 			left = append(left, fmt.Errorf("line %d: %w", line, err))
 		} else if err != nil {
@@ -96,9 +102,7 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 			known[o.URL] = k
 			feeds = append(feeds, o)
 		}
-		if in := feeds[k].Categories; category != "" && len(in) < mostCategories && !slices.Contains(in, category) {
-			feeds[k].Categories = append(feeds[k].Categories, category)
-		}
+		feeds[k].put(folder)
 	}
 	if more > 0 {
 		left = append(left, fmt.Errorf("%d more outlines name no feed", more))

@@ -252,12 +252,12 @@ func (v *view) Shadow() string {
 }
 
 // Categories returns the folders of the list.
-func (v *view) Categories() (names []string) {
+func (v *view) Categories() (all []Folder) {
 	for _, r := range v.Feeds {
-		names = append(names, r.Categories...)
+		all = append(all, r.Categories...)
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // hookView is what is wrong with the program of -hook.

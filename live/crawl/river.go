@@ -50,11 +50,9 @@ func (it *item) Dated() time.Time {
 	return it.Published.UTC()
 }
 
-// In reports whether the feed is in a category, or in one within it.
-func (r *record) in(category string) bool {
-	return slices.ContainsFunc(r.Categories, func(one string) bool {
-		return one == category || strings.HasPrefix(one, category+"/")
-	})
+// in reports whether the feed is in a folder, or in one within it.
+func (r *record) in(f Folder) bool {
+	return slices.ContainsFunc(r.Categories, func(one Folder) bool { return one.within(f) })
 }
 
 // origin returns how this server is reached.
@@ -70,7 +68,7 @@ func origin(q *http.Request) string {
 // category, before a place.
 func (c *Crawler) riverPage(q *http.Request) (p *riverPage, status int, err error) {
 	values := q.URL.Query()
-	feed, category := values.Get("feed"), values.Get("category")
+	feed, category := values.Get("feed"), Folder(values.Get("category"))
 	var before *place
 	if text := values.Get("before"); text != "" {
 		at, err := parsePlace(text)
@@ -79,7 +77,7 @@ func (c *Crawler) riverPage(q *http.Request) (p *riverPage, status int, err erro
 		}
 		before = &at
 	}
-	p = &riverPage{Title: "Feeds", ID: asUUID("river", feed, category)}
+	p = &riverPage{Title: "Feeds", ID: asUUID("river", feed, string(category))}
 	var one *record
 	if feed != "" {
 		if one = c.named(feed); one == nil || !one.listed {
@@ -89,7 +87,7 @@ func (c *Crawler) riverPage(q *http.Request) (p *riverPage, status int, err erro
 	}
 	if category != "" {
 		if one == nil {
-			p.Title = category
+			p.Title = category.Name()
 		}
 		if !slices.ContainsFunc(c.onList(), func(r *record) bool { return r.in(category) }) {
 			return nil, http.StatusNotFound, fmt.Errorf("category is %q; no feed of the list is in it", category)
@@ -104,7 +102,7 @@ func (c *Crawler) riverPage(q *http.Request) (p *riverPage, status int, err erro
 	here := origin(q)
 	at := func(before string) string {
 		query := url.Values{}
-		for name, value := range map[string]string{"feed": feed, "category": category, "before": before} {
+		for name, value := range map[string]string{"feed": feed, "category": string(category), "before": before} {
 			if value != "" {
 				query.Set(name, value)
 			}
@@ -144,7 +142,7 @@ type jsonItem struct {
 	Text      string       `json:"content_text"`
 	Published time.Time    `json:"date_published"`
 	Authors   []jsonAuthor `json:"authors"`
-	Tags      []string     `json:"tags,omitempty"`
+	Tags      []Folder     `json:"tags,omitempty"`
 }
 
 type jsonAuthor struct {
@@ -204,7 +202,7 @@ type atomAuthor struct {
 }
 
 type atomCategory struct {
-	Term string `xml:"term,attr"`
+	Term Folder `xml:"term,attr"`
 }
 
 type atomSource struct {
@@ -241,8 +239,8 @@ func (p *riverPage) atom() ([]byte, error) {
 			text := cmp.Or(it.Summary, it.Title)
 			e.Content = &text
 		}
-		for _, name := range r.Categories {
-			e.Categories = append(e.Categories, atomCategory{name})
+		for _, f := range r.Categories {
+			e.Categories = append(e.Categories, atomCategory{f})
 		}
 		f.Entries = append(f.Entries, e)
 	}
@@ -293,18 +291,20 @@ type outline struct {
 	Outlines []outline `xml:"outline"`
 }
 
-// put puts the outline of a feed into the folders of a path.
-func (o *outline) put(folders []string, feed outline) {
-	if len(folders) == 0 {
+// put puts the outline of a feed into a folder.
+func (o *outline) put(f Folder, feed outline) {
+	if f == "" {
 		o.Outlines = append(o.Outlines, feed)
 		return
 	}
-	i := slices.IndexFunc(o.Outlines, func(in outline) bool { return in.URL == "" && in.Text == folders[0] })
+	outer, inner, _ := strings.Cut(string(f), "/")
+	name := Folder(outer).Name()
+	i := slices.IndexFunc(o.Outlines, func(in outline) bool { return in.URL == "" && in.Text == name })
 	if i < 0 {
 		i = len(o.Outlines)
-		o.Outlines = append(o.Outlines, outline{Text: folders[0]})
+		o.Outlines = append(o.Outlines, outline{Text: name})
 	}
-	o.Outlines[i].put(folders[1:], feed)
+	o.Outlines[i].put(Folder(inner), feed)
 }
 
 // writeOPML returns the list of feeds as it stands, in their folders.
@@ -316,10 +316,10 @@ func (c *Crawler) writeOPML() ([]byte, error) {
 			feed.Worth = strconv.FormatFloat(r.Worth, 'g', -1, 64)
 		}
 		if len(r.Categories) == 0 {
-			all.put(nil, feed)
+			all.put("", feed)
 		}
-		for _, category := range r.Categories {
-			all.put(strings.Split(category, "/"), feed)
+		for _, f := range r.Categories {
+			all.put(f, feed)
 		}
 	}
 	doc := struct {

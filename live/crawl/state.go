@@ -42,7 +42,7 @@ type record struct {
 	Hours     [7][24]int `json:"hours,omitzero"`   // when items were published, by day from Monday and hour, UTC
 
 	Worth      float64     `json:"-"` // of an item
-	Categories []string    `json:"-"` // of the list
+	Categories []Folder    `json:"-"` // of the list
 	ID         schedule.ID `json:"-"`
 	listed     bool        // in the OPML file
 	byList     time.Time   // when the fetch that was looked at last was, by the list of the reader
