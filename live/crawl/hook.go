@@ -39,6 +39,7 @@ type hook struct {
 	// These are locked by the crawler's lock.
 	waiting []*posting // in the order of their places
 	silent  int        // times in a row that it did not answer
+	said    bool       // that it does not take all
 }
 
 // posting is an item that is to be posted, as it is kept.
@@ -103,6 +104,12 @@ type noticeFeed struct {
 	Categories []Folder `json:"categories,omitempty"`
 }
 
+// due reports whether no wait holds the item back.
+func (p *posting) due(now time.Time) bool {
+	left := p.Again.Sub(now) // more than any wait after the clock was set back
+	return left <= 0 || left > 2*longestWait
+}
+
 // next returns the item that is posted next, or nil: one that has failed comes after those that have
 // not, when its wait is over.
 func (h *hook) next(now time.Time) (next *posting) {
@@ -110,8 +117,7 @@ func (h *hook) next(now time.Time) (next *posting) {
 		if p.Failures == 0 {
 			return p
 		}
-		left := p.Again.Sub(now) // more than any wait after the clock was set back
-		if (left <= 0 || left > 2*longestWait) && (next == nil || p.Again.Before(next.Again)) {
+		if p.due(now) && (next == nil || p.Again.Before(next.Again)) {
 			next = p
 		}
 	}
@@ -123,13 +129,13 @@ func (h *hook) drop(p *posting) {
 	h.waiting = slices.DeleteFunc(h.waiting, func(q *posting) bool { return q == p })
 }
 
-// nextNotice returns the next item that is to be posted, and its notice. The notice is none if there
-// is no item, or if the item has not reached the disk yet.
-func (c *Crawler) nextNotice() (p *posting, body []byte, id string, err error) {
+// nextNotice returns the item that is next, and its notice. The notice is none if there is no item, or
+// if the item has not reached the disk yet.
+func (c *Crawler) nextNotice(next func(now time.Time) *posting) (p *posting, body []byte, id string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		if p = c.hook.next(c.clock()); p == nil {
+		if p = next(c.clock()); p == nil {
 			return nil, nil, "", nil
 		}
 		mark, err := c.store.Value(p.name())
@@ -195,12 +201,12 @@ func (h *hook) after(failures int) time.Duration {
 	return wait + rand.N(wait/2+1)
 }
 
-// postNext posts the next item, and returns whether there was one, and for how long to wait before
+// postNext posts the item that is next, and returns whether there was one, and for how long to wait before
 // the next: the least wait after one that the program refused, and longer each time while it does not
 // answer.
-func (c *Crawler) postNext(ctx context.Context) (was bool, wait time.Duration) {
+func (c *Crawler) postNext(ctx context.Context, next func(now time.Time) *posting) (was bool, wait time.Duration) {
 	h, answers := c.hook, false
-	p, body, id, err := c.nextNotice()
+	p, body, id, err := c.nextNotice(next)
 	if err == nil && body == nil {
 		return false, time.Second
 	}
@@ -220,11 +226,13 @@ func (c *Crawler) postNext(ctx context.Context) (was bool, wait time.Duration) {
 	}
 	if err == nil {
 		h.drop(p)
+		h.said = h.said && len(h.failed()) > 0
 		return true, 0
 	}
-	if len(h.failed()) == 0 {
+	if !h.said {
 		c.opt.Log.Warn("the program of -hook does not take an item; it is posted again", "error", err)
 	}
+	h.said = true
 	now := c.clock()
 	if p.Failures++; p.Failures == 1 {
 		p.Since = now
@@ -256,7 +264,7 @@ func (c *Crawler) postAll(ctx context.Context) {
 		return
 	}
 	for {
-		_, wait := c.postNext(ctx)
+		_, wait := c.postNext(ctx, c.hook.next)
 		select {
 		case <-ctx.Done():
 			return
@@ -265,9 +273,21 @@ func (c *Crawler) postAll(ctx context.Context) {
 	}
 }
 
-// postWaiting posts the items that wait, up to the first failure.
+// postWaiting posts each of the items that wait once, those that have failed before last. Where two in a
+// row get no answer, it leaves the others for later.
 func (c *Crawler) postWaiting(ctx context.Context) {
-	for was, wait := c.hook.url != "", time.Duration(0); was && wait == 0 && ctx.Err() == nil; {
-		was, wait = c.postNext(ctx)
+	c.mu.Lock()
+	now := c.clock()
+	left := slices.DeleteFunc(slices.Clone(c.hook.waiting), func(p *posting) bool { return !p.due(now) })
+	c.mu.Unlock()
+	slices.SortStableFunc(left, func(a, b *posting) int { return a.Again.Compare(b.Again) })
+	next := func(time.Time) (p *posting) {
+		if len(left) > 0 {
+			p, left = left[0], left[1:]
+		}
+		return p
+	}
+	for was := c.hook.url != ""; was && c.hook.silent < 2 && ctx.Err() == nil; {
+		was, _ = c.postNext(ctx, next)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -81,7 +82,7 @@ func TestHook(t *testing.T) {
 	if len(p.ids) != 3 || len(s.hook.waiting) > 0 || len(p.wrong) > 0 || p.items[0].URL != "http://news.test/" {
 		t.Errorf("%v were taken, %v wait; %v", p.ids, s.hook.waiting, p.wrong)
 	}
-	if was, _ := s.postNext(t.Context()); was {
+	if was, _ := s.postNext(t.Context(), s.hook.next); was {
 		t.Error("more is posted than there is")
 	}
 }
@@ -107,7 +108,7 @@ func TestHookRefuses(t *testing.T) {
 		posted = 0
 		for was := true; was; {
 			var wait time.Duration
-			if was, wait = s.postNext(t.Context()); wait > time.Second {
+			if was, wait = s.postNext(t.Context(), s.hook.next); wait > time.Second {
 				t.Fatalf("after a refusal others wait for %v", wait)
 			}
 		}
@@ -123,14 +124,14 @@ func TestHookRefuses(t *testing.T) {
 	}
 	for range 8 {
 		s.now = s.now.Add(2 * longestWait)
-		s.postNext(t.Context())
+		s.postNext(t.Context(), s.hook.next)
 	}
 	check(s.Close())
 	l.Begin, posted = s.now, 0
 	s = l.hooked(p, "s3cret")
 	s.now = s.now.Add(2 * longestWait)
 	s.show(4)
-	if s.postNext(t.Context()); len(p.ids) != 1 || posted != 1 {
+	if s.postNext(t.Context(), s.hook.next); len(p.ids) != 1 || posted != 1 {
 		t.Errorf("%d were posted and %v taken; want the new one before those that were refused", posted, p.ids)
 	}
 	if first := s.hook.waiting[0]; first.Failures < 8 || first.Error == "" {
@@ -144,12 +145,69 @@ func TestHookRefuses(t *testing.T) {
 	p.status = func(notice) int { panic(http.ErrAbortHandler) }
 	s.hook.wait, last = time.Second, 0
 	for range 5 {
-		_, wait := s.postNext(t.Context())
+		_, wait := s.postNext(t.Context(), s.hook.next)
 		if wait <= last {
 			t.Errorf("while there is no answer it waits for %v after %v", wait, last)
 		}
 		s.now, last = s.now.Add(2*longestWait), wait
 	}
+}
+
+// TestHookOfRound: a round posts each item that waits once, those that failed before last, whichever the
+// program does not take, and says so. Where it does not answer at all, the others are left for later.
+func TestHookOfRound(t *testing.T) {
+	p := newReceiver(t, "s3cret")
+	l := newLife(t, newReferee(t, 30).Server, 30, address(0))
+	const taken, refused, away = http.StatusNoContent, http.StatusUnprocessableEntity, 0
+	s := l.hooked(p, "s3cret").pass(10 * time.Minute)
+	for _, tt := range []struct {
+		name                   string
+		show                   int   // new items
+		answers                []int // and to others that they are taken
+		wait                   time.Duration
+		posts, waits, failures int
+	}{
+		{"one is refused", 5, []int{taken, taken, refused}, 1, 5, 1, 1},
+		{"it is refused again", 2, []int{taken, taken, refused}, 1, 3, 1, 2},
+		{"it is taken", 1, nil, 1, 2, 0, 0},
+		{"two are refused", 4, []int{refused, taken, refused}, 1, 4, 2, 2},
+		{"they are taken", 0, nil, 1, 2, 0, 0},
+		{"one gets no answer", 5, []int{taken, away}, time.Hour, 5, 1, 1},
+		{"its wait is not over", 1, nil, 1, 1, 1, 1},
+		{"none gets an answer", 4, []int{away, away, away, away}, 1, 2, 5, 3},
+	} {
+		posted := 0
+		p.status = func(notice) int {
+			posted++
+			if posted > len(tt.answers) {
+				return taken
+			}
+			if tt.answers[posted-1] == away {
+				panic(http.ErrAbortHandler)
+			}
+			return tt.answers[posted-1]
+		}
+		var log bytes.Buffer
+		s.opt.Log, s.hook.wait = slog.New(slog.NewTextHandler(&log, nil)), tt.wait
+		for k := range tt.show {
+			s.show(uint64(s.now.UnixMilli()) + uint64(k))
+		}
+		must(s.Once(t.Context()))
+		failures := 0
+		for _, p := range s.hook.waiting {
+			failures += p.Failures
+		}
+		said := strings.Count(log.String(), "does not take an item")
+		if posted != tt.posts || len(s.hook.waiting) != tt.waits || failures != tt.failures ||
+			said != min(1, len(tt.answers)) {
+			t.Errorf("%s: %d were posted, %d wait after %d failures, and the log says it %d times; want %d, %d and %d",
+				tt.name, posted, len(s.hook.waiting), failures, said, tt.posts, tt.waits, tt.failures)
+		}
+		l.Begin = s.now.Add(time.Minute)
+		check(s.Close())
+		s = l.hooked(p, "s3cret")
+	}
+	check(s.Close())
 }
 
 // TestHookKilled: what was not posted is posted after a kill; what was posted and not noted is posted
@@ -161,7 +219,7 @@ func TestHookKilled(t *testing.T) {
 	s.show(1, 2, 3)
 	s.postWaiting(t.Context())
 	s.show(4, 5)
-	_, body, id, err := s.nextNotice()
+	_, body, id, err := s.nextNotice(s.hook.next)
 	check(err)
 	must(s.hook.post(t.Context(), s.opt.Agent, body, id)) // and then it is killed
 	if len(p.ids) != 4 {
