@@ -106,17 +106,19 @@ func (c *Crawler) absent(r *record, away *Away, now time.Time) error {
 // news returns the items that were not seen before, with times at which they can have
 // appeared.
 func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
+	seen := map[uint64]bool{}
+	for _, id := range r.Seen {
+		seen[id] = true
+	}
 	var ids []uint64
 	// One that dates items beyond tomorrow does not say when they were published.
 	ahead := func(it feed.Item) bool { return it.Published.After(now.Add(24 * time.Hour)) }
 	dateless := r.Last.IsZero() && slices.ContainsFunc(shown, ahead)
 	for _, it := range shown {
-		known := slices.Contains(r.Seen, it.ID)
 		if ids = append(ids, it.ID); it.Also != 0 {
 			ids = append(ids, it.Also)
-			known = known || slices.Contains(r.Seen, it.Also)
 		}
-		if known || !r.Imported.IsZero() && !it.Published.After(r.Imported) {
+		if seen[it.ID] || it.Also != 0 && seen[it.Also] || !r.Imported.IsZero() && !it.Published.After(r.Imported) {
 			continue
 		}
 		if dateless || it.Published.After(now) || !r.Last.IsZero() && it.Published.Before(r.Last) {
@@ -128,8 +130,11 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 	}
 	// It remembers five times what it shows; a hub may send one item alone.
 	room := max(5*len(ids), len(r.Seen))
+	for _, id := range ids {
+		delete(seen, id)
+	}
 	for _, id := range r.Seen {
-		if len(ids) < room && !slices.Contains(ids, id) {
+		if len(ids) < room && seen[id] {
 			ids = append(ids, id)
 		}
 	}
