@@ -250,7 +250,9 @@ func TestWholeFeeds(t *testing.T) {
 func TestManyItems(t *testing.T) {
 	const many = 20_000
 	r, begin := newRecord("http://a.test/feed"), time.Now()
-	for _, tt := range []struct{ first, news int }{{0, many}, {many / 2, many / 2}, {0, 0}, {3 * many, many}, {many / 2, 0}} {
+	for _, tt := range []struct{ first, news int }{
+		{0, many}, {many / 2, many / 2}, {0, 0}, {3 * many, many}, {many / 2, 0},
+	} {
 		var shown []feed.Item
 		for k := range many {
 			shown = append(shown, feed.Item{ID: uint64(tt.first + k), Also: 1<<60 + uint64(tt.first+k)})

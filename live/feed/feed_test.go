@@ -467,6 +467,34 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestOdd: what people read of items whose feeds have it elsewhere, or written as HTML in HTML.
+func TestOdd(t *testing.T) {
+	for _, tt := range []struct{ begin, item, end, title, link string }{
+		{rssBegin, `<item><title><![CDATA[Fish &amp; Chips &#8211; caf&eacute;]]></title></item>`, rssEnd,
+			"Fish & Chips – café", ""},
+		{rssBegin, `<item><title>AT&amp;amp;T&amp;nbsp;&lt;b></title></item>`, rssEnd, "AT&T <b>", ""},
+		{rssBegin, `<item><title>a &lt; b &amp;&amp; ?c=1&amp;copy=2</title></item>`, rssEnd,
+			"a < b && ?c=1&copy=2", ""},
+		{atomBegin, `<entry><id>1</id><title type="html">A &amp;amp; B</title></entry>`, "</feed>", "A & B", ""},
+		{atomBegin, `<entry><id>1</id><title type="html"><![CDATA[It&#8217;s]]></title></entry>`, "</feed>",
+			"It’s", ""},
+		{jsonBegin, `{"id":"1","title":"&amp; is an entity"}`, "]}", "&amp; is an entity", ""},
+		{jsonBegin, `{"id":"1","external_url":"/else"}`, "]}", "", "http://h/else"},
+		{jsonBegin, `{"id":"1","external_url":"/else","url":"/here"}`, "]}", "", "http://h/here"},
+		{rssBegin, `<item><enclosure url="/1.mp3" type="audio/mpeg"/></item>`, rssEnd, "", "http://h/1.mp3"},
+		{rssBegin, `<item><link>/1</link><enclosure url="/1.mp3" type="audio/mpeg"/></item>`, rssEnd, "", "http://h/1"},
+	} {
+		f, err := Parse([]byte(tt.begin+tt.item+tt.end), "", at)
+		if err != nil || len(f.Items) != 1 || f.Items[0].Title != tt.title || f.Items[0].Link != tt.link {
+			t.Errorf("%s: %+v, %v; want the title %q and the link %q", tt.item, f, err, tt.title, tt.link)
+		}
+	}
+	f, err := Parse([]byte("<rss><channel><title>Q&amp;amp;A</title></channel></rss>"), "", at)
+	if err != nil || f.Title != "Q&A" {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 // TestIdentity: which items are the same, at two looks at a feed.
 func TestIdentity(t *testing.T) {
 	look := func(items string) []Item {
@@ -620,7 +648,7 @@ func TestPartsAsWhole(t *testing.T) {
 		compared++
 		want := newest{known: map[uint64]bool{}, also: map[uint64]int{}}
 		for _, it := range whole.Items {
-			want.add(newItem(it, at))
+			want.add(newItem(whole, it, at))
 		}
 		for _, items := range [][]Item{got.Items, want.items} {
 			for i := range items {
@@ -630,7 +658,7 @@ func TestPartsAsWhole(t *testing.T) {
 				}
 			}
 		}
-		if got.Title != Line(whole.Title) || !slices.Equal(got.Items, want.items) {
+		if got.Title != title(whole, whole.Title) || !slices.Equal(got.Items, want.items) {
 			t.Errorf("%s: %+v, as a whole %q %+v", path, got, whole.Title, want.items)
 		}
 		return nil

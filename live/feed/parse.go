@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"html"
 	"net/url"
 	"regexp"
 	"slices"
@@ -81,7 +82,7 @@ func parse(body []byte, beginning bool, contentType string, at *url.URL) (f *Fee
 			if r, is := part.OriginalFeed().(*rss.Feed); is && it.Link == "" {
 				it.Link = permalink(r.Items[k].GUID)
 			}
-			shown.add(newItem(it, at))
+			shown.add(newItem(part, it, at))
 		}
 		return nil
 	})
@@ -95,7 +96,7 @@ func parse(body []byte, beginning bool, contentType string, at *url.URL) (f *Fee
 	if err != nil {
 		return nil, failf("it is malformed: %.100v", err)
 	}
-	f = &Feed{Title: Line(parsed.Title), Topic: at.String(), Items: shown.take()}
+	f = &Feed{Title: title(parsed, parsed.Title), Topic: at.String(), Items: shown.take()}
 	for i, it := range f.Items {
 		if shown.also[it.Also] > 1 { // several of one title and date are not the same
 			f.Items[i].Also = 0
@@ -117,6 +118,17 @@ func parse(body []byte, beginning bool, contentType string, at *url.URL) (f *Fee
 	return f, nil
 }
 
+// reference is one of HTML to a character.
+var reference = regexp.MustCompile(`&#?\w+;`)
+
+// title returns a title of a feed for people. In XML many are HTML, so that references are left in them.
+func title(of *gofeed.Feed, text string) string {
+	if of.FeedType != "json" {
+		text = reference.ReplaceAllStringFunc(text, html.UnescapeString)
+	}
+	return Line(text)
+}
+
 // permalink returns the link that an id of RSS is, or nothing.
 func permalink(id *rss.GUID) string {
 	if id == nil || strings.EqualFold(id.IsPermalink, "false") || !webAddress.MatchString(id.Value) {
@@ -127,14 +139,15 @@ func permalink(id *rss.GUID) string {
 
 var webAddress = regexp.MustCompile(`(?i)^https?://`)
 
-// newItem returns an item. Its id is what the feed says it is, or else its link, without
+// newItem returns an item of a feed. Its id is what the feed says it is, or else its link, without
 // what is added to links to see who follows them; and one without an id is the same as
-// that of another look with the same title and date, wherever its link leads by then.
-func newItem(it *gofeed.Item, at *url.URL) Item {
+// that of another look with the same title and date, wherever its link leads by then. An episode
+// without a link has that of its file.
+func newItem(of *gofeed.Feed, it *gofeed.Item, at *url.URL) Item {
 	name := cmp.Or(it.GUID, untracked(it.Link), it.Title+"\x00"+it.Published+"\x00"+it.Description)
-	item := Item{ID: hash(name), Title: Line(it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
-	if to, err := at.Parse(it.Link); err == nil && it.Link != "" && len(it.Link) <= maxLink {
-		item.Link = to.String()
+	item := Item{ID: hash(name), Title: title(of, it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
+	if item.Link = link(at, it.Link); item.Link == "" && len(it.Enclosures) > 0 {
+		item.Link = link(at, it.Enclosures[0].URL)
 	}
 	// One whose year has not four digits is none, such as a date without a year, read as year 0.
 	if date := cmp.Or(it.PublishedParsed, it.UpdatedParsed); date != nil {
@@ -143,9 +156,18 @@ func newItem(it *gofeed.Item, at *url.URL) Item {
 		}
 	}
 	if it.GUID == "" && item.Title != "" && !item.Published.IsZero() {
-		item.Also = hash(item.Title + "\x00" + item.Published.Format(time.RFC3339))
+		item.Also = hash(Line(it.Title) + "\x00" + item.Published.Format(time.RFC3339))
 	}
 	return item
+}
+
+// link returns where a link of a page leads, or nothing.
+func link(at *url.URL, to string) string {
+	u, err := at.Parse(to)
+	if err != nil || to == "" || len(to) > maxLink {
+		return ""
+	}
+	return u.String()
 }
 
 func hash(name string) uint64 {

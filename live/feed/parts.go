@@ -349,6 +349,7 @@ func (t *text) UnmarshalJSON(sent []byte) error {
 type jsonItem struct {
 	ID        text `json:"id,omitempty"`
 	URL       text `json:"url"`
+	External  text `json:"external_url,omitempty"`
 	Title     text `json:"title"`
 	Summary   text `json:"summary"`
 	HTML      text `json:"content_html"`
@@ -394,6 +395,7 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 			it.HTML = text(html.EscapeString(string(it.Text)))
 		}
 		it.Text = "" // as HTML it is read as the others are
+		it.URL, it.External = cmp.Or(it.URL, it.External), ""
 		items = append(items, it)
 		size += len(it.ID) + len(it.URL) + len(it.Title) + len(it.Summary) + len(it.HTML)
 		if len(items) == maxPartItems || size >= maxPart {
