@@ -359,6 +359,9 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 			return
 		}
 		feed, err := parse(body, received.cut, r.Header.Get("Content-Type"), r.Request.URL)
+		if coding := r.Header.Get("Content-Encoding"); err != nil && coding != "" {
+			err = failf("it is packed as %.20q, which was not asked for", coding)
+		}
 		if err != nil {
 			out.Err = err
 			return
