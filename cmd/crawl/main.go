@@ -238,7 +238,8 @@ func reader(miniflux, freshrss, path, secret string) (crawl.Reader, error) {
 }
 
 func isAddress(s string) bool {
-	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+	u, err := url.Parse(s)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 func holds(path string, items int) string { return fmt.Sprintf("%s holds %d items.\n", path, items) }
