@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -157,49 +158,77 @@ func measureQueues(t *testing.T) {
 		took[calls/2], took[calls*9/10], took[calls*99/100], s.end())
 }
 
-// measureOthers prints how long calls of others wait at most before, and while one takes a queue of 300 000 URLs.
+// measureOthers prints how long calls of others wait at most before, and while one takes a queue of 300 000 URLs,
+// while as many holds are over, and while one asks for something else about them.
 func measureOthers(t *testing.T) {
 	const n = 300_000
-	s := launch(t, t.TempDir())
-	put(t, s, 0, n, 1, 0)
-	putIn(t, s, "others", 0, 10_000, 10_000, 0)
-	during := func(what string, f func()) {
-		ctx, end := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		longest := func(call string, do func(client pb.URLFrontierClient)) {
-			client := pb.NewURLFrontierClient(dial(t, s.address, insecure.NewCredentials()))
-			wg.Go(func() {
-				var took []time.Duration
-				for ctx.Err() == nil {
-					began := time.Now()
-					do(client)
-					took = append(took, time.Since(began))
-				}
-				slices.Sort(took)
-				n := len(took)
-				fmt.Printf("%s: %d %s, median %v, longest %v\n", what, n, call, took[n/2], took[n-1])
-			})
-		}
-		longest("GetURLs of another crawl", func(client pb.URLFrontierClient) {
-			p := &pb.GetParams{MaxQueues: 1, Item: &pb.GetParams_CrawlID{CrawlID: "others"}}
-			must(receive(must(client.GetURLs(t.Context(), p)), func(*pb.URLInfo) {}))
+	for _, queues := range []int{1, n} {
+		s := launch(t, t.TempDir(), "-backup", t.TempDir())
+		put(t, s, 0, n, queues, 0)
+		putIn(t, s, "others", 0, 30_000, 30_000, 0)
+		during := func(what string, f func()) { during(t, s, fmt.Sprintf("%d queues, %s", queues, what), f) }
+		during("before", func() { time.Sleep(5 * time.Second) })
+		all := &pb.GetParams{DelayRequestable: 10, Item: &pb.GetParams_CrawlID{}}
+		during("GetURLs", func() { take(t, s, n, all) })
+		time.Sleep(11 * time.Second) // nobody asks for anything until all holds are over
+		during("holds that are over", func() {
+			for must(s.GetStats(t.Context(), &pb.QueueWithinCrawlParams{})).InProcess > 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
 		})
-		longest("PutURLs of a URL", func(client pb.URLFrontierClient) {
-			puts := must(client.PutURLs(t.Context()))
-			puts.Send(item("put", int(time.Now().UnixNano())))
-			puts.CloseSend()
-			must(receive(puts, func(*pb.AckMessage) {}))
+		key, ctx := "host0000000", t.Context()
+		during("BlockQueueUntil", func() { must(s.BlockQueueUntil(ctx, &pb.BlockQueueParams{Key: key, Time: 1})) })
+		during("SetDelay of all", func() { must(s.SetDelay(ctx, &pb.QueueDelayParams{DelayRequestable: 1})) })
+		during("CountURLs", func() { must(s.CountURLs(ctx, &pb.CountUrlParams{})) })
+		during("ListURLs", func() {
+			must(receive(must(s.ListURLs(ctx, &pb.ListUrlParams{Size: n})), func(*pb.URLItem) {}))
 		})
-		f()
-		end()
-		wg.Wait()
+		during("ListQueues", func() { must(s.ListQueues(ctx, &pb.Pagination{Size: n})) })
+		during("/backup", func() { must(http.Post("http://"+s.page+"/backup", "", nil)).Body.Close() })
+		during("SetActive twice", func() { // it does not keep the others from being asked
+			must(s.SetActive(ctx, &pb.Active{}))
+			must(s.SetActive(ctx, &pb.Active{State: true}))
+		})
+		during("PurgeURLs of none", func() { must(s.PurgeURLs(ctx, &pb.PurgeUrlParams{Days: 1})) })
+		take(t, s, n, all) // which are held
+		during("DeleteCrawl", func() { must(s.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: "DEFAULT"})) })
+		s.end()
 	}
-	during("before", func() { time.Sleep(5 * time.Second) })
-	during("meanwhile", func() {
-		began := time.Now()
-		take(t, s, n, &pb.GetParams{DelayRequestable: 10_000, Item: &pb.GetParams_CrawlID{}})
-		fmt.Printf("%d URLs of a queue are handed out in %v\n", n, time.Since(began).Round(time.Millisecond))
+}
+
+// during prints how long calls of others wait while f runs.
+func during(t *testing.T, s *service, what string, f func()) {
+	ctx, end := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	longest := func(call string, do func(client pb.URLFrontierClient)) {
+		client := pb.NewURLFrontierClient(dial(t, s.address, insecure.NewCredentials()))
+		wg.Go(func() {
+			var took []time.Duration
+			for ctx.Err() == nil {
+				began := time.Now()
+				do(client)
+				took = append(took, time.Since(began))
+			}
+			slices.Sort(took)
+			n := len(took)
+			fmt.Printf("%s: %d %s, median %v, longest %v\n", what, n, call, took[n/2], took[n-1])
+		})
+	}
+	longest("GetURLs of another crawl", func(client pb.URLFrontierClient) {
+		p := &pb.GetParams{MaxQueues: 1, Item: &pb.GetParams_CrawlID{CrawlID: "others"}}
+		must(receive(must(client.GetURLs(t.Context(), p)), func(*pb.URLInfo) {}))
 	})
+	longest("PutURLs of a URL", func(client pb.URLFrontierClient) {
+		puts := must(client.PutURLs(t.Context()))
+		puts.Send(item("put", int(time.Now().UnixNano())))
+		puts.CloseSend()
+		must(receive(puts, func(*pb.AckMessage) {}))
+	})
+	began := time.Now()
+	f()
+	fmt.Printf("%s: it takes %v\n", what, time.Since(began).Round(time.Millisecond))
+	end()
+	wg.Wait()
 }
 
 // measureURLs prints what many URLs in 10⁵ queues take, from when they are imported.

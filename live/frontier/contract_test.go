@@ -350,6 +350,37 @@ func TestLongQueue(t *testing.T) {
 	}
 }
 
+// TestHoldsThatEndTogether: holds that are over end a thousand at each call. Until then their URLs are in
+// process, and who asks for no number of queues waits for all of them.
+func TestHoldsThatEndTogether(t *testing.T) {
+	const n = 3500
+	for _, tt := range []struct {
+		queues int
+		p      *pb.GetParams
+	}{
+		{1, &pb.GetParams{Key: "k0", DelayRequestable: 3, Item: &pb.GetParams_CrawlID{}}},
+		{1, &pb.GetParams{MaxQueues: 1, DelayRequestable: 3}},
+		{n, &pb.GetParams{DelayRequestable: 3}},
+	} {
+		s := serve(t)
+		for i := range n {
+			id := schedule.ID{Crawl: DefaultCrawl, Key: fmt.Sprint("k", i%tt.queues), URL: fmt.Sprint("http://h/", i)}
+			must(s.store.Put(id, 1000, start*1000, nil))
+		}
+		s.want(len(all(must(s.GetURLs(ctx, tt.p)))), n)
+		s.wait(10)
+		for _, left := range []uint32{n - 1000, n - 2000} {
+			got := must(s.GetStats(ctx, &pb.QueueWithinCrawlParams{}))
+			s.want(fmt.Sprint(got.Size, got.InProcess), fmt.Sprint(uint64(n), left))
+		}
+		want := n
+		if tt.p.MaxQueues > 0 {
+			want = 3000 // which the calls so far have ended
+		}
+		s.want(len(all(must(s.GetURLs(ctx, tt.p)))), want)
+	}
+}
+
 func TestGateOfQueue(t *testing.T) {
 	s := serve(t)
 	key := &pb.GetParams{Key: "h", MaxUrlsPerQueue: 0, DelayRequestable: 1, Item: &pb.GetParams_CrawlID{}}

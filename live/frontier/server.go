@@ -472,11 +472,16 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	} else if r.Key != "" {
 		return nil // a key means a queue only within a crawl
 	}
+	if r.Queues == 0 {
+		// Those that are ready now, however long it takes to hand them out.
+		ready, err := s.store.Ready(r.Crawl)
+		if err != nil {
+			return s.failure(err)
+		}
+		r.Queues = max(1, ready)
+	}
 	if r.Key != "" {
 		r.Queues = 1
-	} else if r.Queues == 0 {
-		// Those that are ready now, however long it takes to hand them out.
-		s.store.View(func(sched *schedule.Schedule) { r.Queues = max(1, sched.Ready(r.Crawl)) })
 	}
 	// While some are sent, the next ones are taken: that waits for the disk, and sending for the client.
 	type taken struct {

@@ -5,7 +5,8 @@
 //     is scheduled, with a due time, or completed.
 //  2. [Schedule.Take] hands out URLs that are due, by due time and then by name,
 //     from queues in turn. What was handed out is held: it is not handed out again
-//     before it is put back or its hold ends.
+//     before it is put back, or its hold is over and [Schedule.Advance] has ended it, which
+//     ends so many at once that no call is long.
 //  3. A queue is passed over while it is blocked, for its delay after the last
 //     hand-out, while as many of its URLs are held as the caller allows, and once
 //     as many are completed as its limit says. A hand-out may come in several calls, so that
@@ -117,6 +118,7 @@ func newLine(k int) line {
 type hold struct {
 	Taken
 	until int64
+	turn  uint64 // of two that end at one time the lower one ends first
 	at    int
 }
 
@@ -125,7 +127,7 @@ type Counts struct {
 	Queues    int
 	Active    int // queues with a scheduled URL
 	Scheduled int // URLs, held ones included
-	Held      int
+	Held      int // URLs, those whose hold is over and was not ended yet included
 	Completed int
 }
 
@@ -139,14 +141,14 @@ type Schedule struct {
 	crawls map[string]*crawl
 	all    line
 	holds  indexed[*hold]
-	turns  uint64
-	urls   int // of all queues
+	turns  uint64 // of queues and holds
+	urls   int    // of all queues
 	dirty  []*Queue
 }
 
 var (
 	byEnd = order[*hold]{
-		func(a, b *hold) bool { return a.until < b.until },
+		func(a, b *hold) bool { return a.until < b.until || a.until == b.until && a.turn < b.turn },
 		func(h *hold, to int) { h.at = to },
 	}
 	byWake, byTurn [2]order[*Queue] // for a crawl, for all
@@ -172,24 +174,27 @@ func New(delay int64, disk Disk, window int) *Schedule {
 // behind is by how much a time lies before the latest one when the clock was set back.
 const behind = 60_000
 
-// Advance brings the schedule to a time: holds end, and queues become ready. It returns
-// the URLs whose holds ended, and whether the clock was set back, so that the ends of
-// holds and the limits of queues are others now.
+// Advance brings the schedule to a time: n holds at most end, and queues become ready. It
+// returns the URLs whose holds ended, whether more holds are over, which go on until the
+// next calls end them, and whether the clock was set back, so that the ends of holds and
+// the limits of queues are others now. Holds end in the order of their times, and those of
+// one time in the order of the hand-outs, after a start in that in which they were restored.
 //
 // Then each hold lasts for as long as was left of it, and queues that were served later
 // than now, and URLs that were discovered later, were so just now. It looks at each.
 // When a URL is due stays as it was said.
-func (s *Schedule) Advance(now int64) (ended []Taken, back bool) {
+func (s *Schedule) Advance(now int64, n int) (ended []Taken, more, back bool) {
 	if back = max(s.now, s.newest)-now > behind; back {
-		ended = s.end(ended)
 		s.setBack(now)
 	}
 	s.now = max(s.now, now)
-	ended = s.end(ended)
+	for s.over() && len(ended) < n {
+		ended = append(ended, s.end())
+	}
 	for s.all.waiting.Len() > 0 && s.all.waiting.items[0].wake <= s.now {
 		s.place(s.all.waiting.items[0])
 	}
-	return ended, back
+	return ended, s.over(), back
 }
 
 // Shift says that the clock was set forward by so much, or back, and no time has passed: each
@@ -211,16 +216,16 @@ func (s *Schedule) Shift(by int64) {
 	}
 }
 
-// end releases the URLs whose holds have ended.
-func (s *Schedule) end(ended []Taken) []Taken {
-	for s.holds.Len() > 0 && s.holds.items[0].until <= s.now {
-		h := s.holds.items[0]
-		s.release(h)
-		s.wait(h.Queue, h.URL)
-		s.place(h.Queue)
-		ended = append(ended, h.Taken)
-	}
-	return ended
+// over reports whether the time of a hold has come.
+func (s *Schedule) over() bool { return s.holds.Len() > 0 && s.holds.items[0].until <= s.now }
+
+// end ends the hold whose time comes first.
+func (s *Schedule) end() Taken {
+	h := s.holds.items[0]
+	s.release(h)
+	s.wait(h.Queue, h.URL)
+	s.place(h.Queue)
+	return h.Taken
 }
 
 // setBack goes back to a time.
@@ -513,7 +518,8 @@ func (s *Schedule) detach(q *Queue, u *URL) {
 
 // hold holds a URL that is no longer among those that wait.
 func (s *Schedule) hold(t Taken, until int64) {
-	h := &hold{Taken: t, until: until}
+	s.turns++
+	h := &hold{Taken: t, until: until, turn: s.turns}
 	if t.Queue.held == nil {
 		t.Queue.held = map[string]*hold{}
 	}
@@ -535,6 +541,9 @@ type Request struct {
 	turn  uint64 // of that queue, unless it was removed or served to another request meanwhile
 	left  int    // URLs that may still be taken of it
 }
+
+// Begun reports whether a queue was found for the request.
+func (r *Request) Begun() bool { return r.begun > 0 }
 
 // Taken is a URL that was handed out.
 type Taken struct {

@@ -80,7 +80,8 @@ type Options struct {
 	// before, and Never leaves it to the system.
 	Sync time.Duration
 
-	window int // of the schedule; 0 stands for 16
+	window      int // of the schedule; 0 stands for 16
+	endedAtOnce int // 0 stands for [endedAtOnce]
 }
 
 // Never is [Options].Sync of a store that is never synced.
@@ -175,6 +176,7 @@ func Open(dir string, o *Options) (*Store, error) {
 		s.opt = *o
 	}
 	s.opt.window = cmp.Or(s.opt.window, 16)
+	s.opt.endedAtOnce = cmp.Or(s.opt.endedAtOnce, endedAtOnce)
 	s.opt.Memory = cmp.Or(s.opt.Memory, 256<<20)
 	s.recent, s.written = make([]recentURL, s.opt.Memory/8/recentBytes), make(filter, s.opt.Memory/8/8)
 	s.opt.Log = cmp.Or(s.opt.Log, slog.New(slog.DiscardHandler))
@@ -556,13 +558,18 @@ func (s *Store) tick() {
 	}
 }
 
-// advance brings the schedule to the time, and keeps what is otherwise by that.
-func (s *Store) advance() {
+// endedAtOnce is how many holds are ended under one lock at most: as many as URLs are taken, so that
+// those that are over do not become more from call to call.
+const endedAtOnce = takenAtOnce
+
+// advance brings the schedule to the time, and keeps what is otherwise by that. It reports whether
+// more holds are over, which the next call ends.
+func (s *Store) advance() (more bool) {
 	s.tick()
 	now, newest := s.moment.Time.UnixMilli(), s.sched.Newest()
-	ended, back := s.sched.Advance(now)
+	ended, more, back := s.sched.Advance(now, s.opt.endedAtOnce)
 	if s.closed {
-		return
+		return false
 	}
 	for _, t := range ended {
 		s.deleteHold(idOf(t))
@@ -570,13 +577,14 @@ func (s *Store) advance() {
 		s.mark(appendURL(nil, kindURL, idOf(t)))
 	}
 	if !back {
-		return
+		return more
 	}
 	s.opt.Log.Warn("the clock was set back; waits go on from there", "time", time.UnixMilli(now).UTC())
 	s.setHolds()
 	if newest > now {
 		s.discoverBy(now)
 	}
+	return more
 }
 
 // discoverBy has URLs that were discovered later than now be discovered just now. It looks
@@ -820,12 +828,27 @@ func (s *Store) Now() int64 {
 	return s.sched.Now()
 }
 
-// Held reports whether a URL was handed out and not put back.
+// Held reports whether a URL was handed out and not put back, and its hold is not over.
 func (s *Store) Held(id schedule.ID) bool {
 	s.mu.Lock()
 	defer s.end()
 	s.advance()
-	return s.sched.Lookup(id.Crawl, id.Key).Held(id.URL) != nil
+	h := s.sched.Lookup(id.Crawl, id.Key).Held(id.URL)
+	return h != nil && h.Until > s.sched.Now()
+}
+
+// Ready ends all holds that are over, part after part, so that others get at the schedule in between,
+// and returns how many queues could be served then, as [schedule.Schedule.Ready] does.
+func (s *Store) Ready(crawl string) (n int, err error) {
+	for more := true; more; {
+		if err := s.lockForWrite(); err != nil {
+			return 0, err
+		}
+		more = s.advance()
+		n = s.sched.Ready(crawl)
+		s.end()
+	}
+	return n, nil
 }
 
 // Record is what is kept of a URL.
@@ -838,13 +861,13 @@ type Record struct {
 
 // Take hands out n URLs at most that are due, as [schedule.Schedule.Take] does, and returns
 // when their holds are on disk. It takes part after part, so that others get at the schedule in
-// between, and waits for the disk once.
+// between, and waits for the disk once. As long as a request has found no queue, it goes on while there
+// are holds that are over.
 func (s *Store) Take(r *schedule.Request, n int) (records []Record, err error) {
 	var commit *Commit // of the last holds, which are on disk after all others
-	for want := 0; len(records) == want && want < n && err == nil; {
-		want = min(n, want+takenAtOnce)
+	for more := true; more && err == nil; {
 		var last *Commit
-		if records, last, err = s.take(records, r, want); last != nil {
+		if records, last, more, err = s.take(records, r, n); last != nil {
 			commit = last
 		}
 	}
@@ -864,14 +887,15 @@ func (s *Store) Take(r *schedule.Request, n int) (records []Record, err error) {
 // takenAtOnce is how many URLs are taken under one lock at most.
 const takenAtOnce = 1000
 
-// take takes until records are as many as are wanted, without their data. The commit is that of the
-// holds.
-func (s *Store) take(records []Record, r *schedule.Request, want int) ([]Record, *Commit, error) {
+// take takes a part of n records, without their data, and reports whether there may be more of them. The
+// commit is that of the holds.
+func (s *Store) take(records []Record, r *schedule.Request, n int) ([]Record, *Commit, bool, error) {
 	if err := s.lockForWrite(); err != nil {
-		return records, nil, err
+		return records, nil, false, err
 	}
-	s.advance()
-	_, err := s.sched.Take(r, want-len(records), func(t schedule.Taken, until int64) {
+	over := s.advance()
+	part := min(n-len(records), takenAtOnce)
+	taken, err := s.sched.Take(r, part, func(t schedule.Taken, until int64) {
 		id := idOf(t)
 		records = append(records, Record{ID: id, Due: t.URL.Due, Created: t.URL.Created})
 		s.deleteWait(id, t.URL.Due)
@@ -879,7 +903,8 @@ func (s *Store) take(records []Record, r *schedule.Request, want int) ([]Record,
 		s.key[0] = kindURL // the key is that of the hold but for the kind
 		s.mark(s.key)
 	})
-	return records, s.end(), err
+	more := taken == part && len(records) < n || over && !r.Begun()
+	return records, s.end(), more, err
 }
 
 // dense is how many records of a queue, in the mean, are read at once by going from one to the next.
@@ -1074,7 +1099,8 @@ func (s *Store) Queues(crawl string, yield func(key string, active bool) bool) e
 	})
 }
 
-// View calls f with the schedule as it is now. f must not change it.
+// View calls f with the schedule as it is now, in which some holds that are over may not be ended. f
+// must not change it.
 func (s *Store) View(f func(*schedule.Schedule)) {
 	s.mu.Lock()
 	defer s.end()

@@ -132,7 +132,9 @@ func TestHastenAgain(t *testing.T) {
 // model is a store in the obvious way: it looks at everything, each time.
 type model struct {
 	delay  int64
+	atOnce int           // holds that end
 	queues []*modelQueue // by turn
+	turns  int           // of holds
 }
 
 type modelQueue struct {
@@ -144,7 +146,8 @@ type modelQueue struct {
 
 type modelURL struct {
 	Record
-	until  int64
+	until  int64 // end of its hold; 0 if it is not held, or its hold was ended
+	turn   int   // of the hold
 	before int64 // when it was due before it was hastened; 0 if it was not
 }
 
@@ -177,14 +180,32 @@ func (m *model) setBack(from, to int64) {
 			q.Last -= from - to
 		}
 		for _, u := range q.urls {
-			if u.until > from {
+			if u.until > 0 {
 				u.until -= from - to
-			} else {
-				u.until = 0
 			}
 		}
 	}
 	m.discovered(to)
+}
+
+// end ends holds that are over, those of one time in the order of the hand-outs, and reports whether more
+// of them are.
+func (m *model) end(now int64) (more bool) {
+	var over []*modelURL
+	for _, q := range m.queues {
+		for _, u := range q.urls {
+			if u.until > 0 && u.until <= now {
+				over = append(over, u)
+			}
+		}
+	}
+	slices.SortFunc(over, func(a, b *modelURL) int {
+		return cmp.Or(cmp.Compare(a.until, b.until), cmp.Compare(a.turn, b.turn))
+	})
+	for _, u := range over[:min(m.atOnce, len(over))] {
+		u.until = 0
+	}
+	return len(over) > m.atOnce
 }
 
 // discovered has nothing be discovered later than now.
@@ -201,13 +222,22 @@ func (m *model) discovered(now int64) {
 	}
 }
 
-// restart puts the queues in the order in which they were served last. What was hastened is
-// due again when it was before.
+// restart puts the queues in the order in which they were served last, and holds in that of their keys.
+// What was hastened is due again when it was before.
 func (m *model) restart(now int64) {
+	var all []*modelURL
 	for _, q := range m.queues {
 		for _, u := range q.urls {
 			u.Due, u.before = cmp.Or(u.before, u.Due), 0
+			all = append(all, u)
 		}
+	}
+	slices.SortFunc(all, func(a, b *modelURL) int {
+		return bytes.Compare(appendURL(nil, kindHold, a.ID), appendURL(nil, kindHold, b.ID))
+	})
+	for _, u := range all {
+		m.turns++
+		u.turn = m.turns
 	}
 	m.discovered(now)
 	slices.SortFunc(m.queues, func(a, b *modelQueue) int {
@@ -215,7 +245,7 @@ func (m *model) restart(now int64) {
 	})
 }
 
-func (q *modelQueue) count(now int64) (n schedule.Counts) {
+func (q *modelQueue) count() (n schedule.Counts) {
 	n.Queues = 1
 	for _, u := range q.urls {
 		if u.Due == schedule.Completed {
@@ -224,7 +254,7 @@ func (q *modelQueue) count(now int64) (n schedule.Counts) {
 		}
 		n.Scheduled++
 		n.Active = 1
-		if u.until > now {
+		if u.until > 0 {
 			n.Held++
 		}
 	}
@@ -262,6 +292,8 @@ func (m *model) take(now int64, r *modelRequest, n int) (got []string) {
 		taken = append(taken, due...)
 		for _, u := range due {
 			u.until = math.MaxInt64
+			m.turns++
+			u.turn = m.turns
 			got = append(got, show(&u.Record))
 		}
 		q.served++
@@ -278,7 +310,7 @@ func (m *model) take(now int64, r *modelRequest, n int) (got []string) {
 // next has a request begin with the queue whose turn it is, if there is one.
 func (m *model) next(now int64, r *modelRequest) *modelQueue {
 	for _, q := range m.queues {
-		n := q.count(now)
+		n := q.count()
 		delay := q.Delay
 		if delay < 0 {
 			delay = m.delay
@@ -300,13 +332,13 @@ func (m *model) next(now int64, r *modelRequest) *modelQueue {
 
 // closed reports whether nothing is handed out of the queue, whenever it was served last.
 func (q *modelQueue) closed(now int64) bool {
-	return q.Blocked > now || q.Most > 0 && q.count(now).Completed >= int(q.Most)
+	return q.Blocked > now || q.Most > 0 && q.count().Completed >= int(q.Most)
 }
 
 // due returns the URLs that are due, in order.
 func (q *modelQueue) due(now int64) (due []*modelURL) {
 	for _, u := range q.urls {
-		if u.Due != schedule.Completed && u.Due <= now && u.until <= now {
+		if u.Due != schedule.Completed && u.Due <= now && u.until == 0 {
 			due = append(due, u)
 		}
 	}
@@ -424,9 +456,17 @@ func walk(t *testing.T, seed uint64) {
 	fs := vfs.NewCrashableMem()
 	window := 1 + int(seed%4) // so that most URLs are on disk only
 	now := int64(1_000_000_000)
-	s := openAt(t, fs, window, &now)
+	m := &model{delay: 1000, atOnce: []int{1, 2, 4, endedAtOnce}[seed/4%4]}
+	var s *Store
+	reopen := func() {
+		var err error
+		o := &Options{FS: fs, Delay: 1000, window: window, endedAtOnce: m.atOnce, Now: showing(&now)}
+		if s, err = Open("frontier", o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reopen()
 	defer func() { s.Close() }()
-	m := &model{delay: 1000}
 	var r *modelRequest // the last one
 	check := func(what, got, want any) {
 		t.Helper()
@@ -462,6 +502,7 @@ func walk(t *testing.T, seed uint64) {
 				m.put(id, now, now, "new")
 			}
 		case call < 17:
+			now += span()                     // so that many holds are over at once
 			if r == nil || rng.IntN(2) == 0 { // otherwise it goes on
 				r = &modelRequest{Request: schedule.Request{Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span()}}
 				if rng.IntN(2) == 0 {
@@ -478,7 +519,12 @@ func walk(t *testing.T, seed uint64) {
 			for i := range taken {
 				got = append(got, show(&taken[i]))
 			}
-			check(*r, got, m.take(now, r, n))
+			var want []string
+			for over := true; over; over = over && r.begun == 0 {
+				over = m.end(now)
+				want = m.take(now, r, n)
+			}
+			check(*r, got, want)
 		case call < 20:
 			blocked, delay, most := now+span(), span()-1, uint32(rng.IntN(4))
 			limit := []func(l *schedule.Limits){
@@ -511,12 +557,13 @@ func walk(t *testing.T, seed uint64) {
 		case call < 24:
 			var places []int
 			places, err = s.Hasten([]schedule.ID{id})
+			m.end(now)
 			u := (*modelURL)(nil)
 			if q != nil {
 				u = q.urls[id.URL]
 			}
 			if check("hastened", len(places) == 0, u != nil && u.Due != schedule.Completed); len(places) == 0 {
-				if u.until <= now && u.Due > now {
+				if u.until == 0 && u.Due > now {
 					u.before = cmp.Or(u.before, u.Due)
 					u.Due = now
 				}
@@ -534,7 +581,7 @@ func walk(t *testing.T, seed uint64) {
 			s.end().Wait() // so that all of it is there, ends of holds too, which nobody waits for
 			fs = crash(fs, 50*rng.IntN(3), seed)
 			s.Close()
-			s = openAt(t, fs, window, &now)
+			reopen()
 			m.restart(now)
 			r = nil
 			var got []string
@@ -549,10 +596,11 @@ func walk(t *testing.T, seed uint64) {
 		}
 		check("error", err, nil)
 		check("removed", gone, want)
+		m.end(now)
 		s.View(func(sched *schedule.Schedule) {
 			crawls := map[string]schedule.Counts{}
 			for _, q := range m.queues {
-				want := q.count(now)
+				want := q.count()
 				check(q, sched.Lookup(q.crawl, q.key).Counts(), want)
 				all := crawls[q.crawl]
 				all.Queues += want.Queues
@@ -567,6 +615,9 @@ func walk(t *testing.T, seed uint64) {
 			}
 			check("another", sched.Counts("another"), schedule.Counts{})
 		})
+		m.end(now)
+		q = m.find(id.Crawl, id.Key)
+		check("held", s.Held(id), q != nil && q.urls[id.URL] != nil && q.urls[id.URL].until > now)
 	}
 }
 

@@ -92,3 +92,64 @@ func TestOthersInBetween(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldsEndInParts: of holds that are over a thousand end under one lock, so that others get at the schedule
+// in between. Who finds what is wanted waits for no more of them, and who finds nothing waits for all.
+func TestHoldsEndInParts(t *testing.T) {
+	const all = 5*endedAtOnce + 1
+	for _, queues := range []int{1, all} {
+		var s *Store
+		held := []int{0} // whenever the schedule is locked
+		now := int64(1e9)
+		s, err := Open("frontier", &Options{FS: vfs.NewMem(), Now: func() time.Time {
+			if s != nil {
+				held = append(held, s.sched.Counts("c").Held)
+			}
+			return time.UnixMilli(now)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		put := func(crawl, key string, url int) {
+			if _, err := s.Put(schedule.ID{Crawl: crawl, Key: key, URL: fmt.Sprint(url)}, 1, 1, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take := func(crawl string, hold int64, want int) {
+			t.Helper()
+			records, err := s.Take(&schedule.Request{Crawl: crawl, Hold: hold}, math.MaxInt)
+			if len(records) != want || err != nil {
+				t.Fatalf("%d queues: %d URLs of crawl %s are handed out, want %d: %v",
+					queues, len(records), crawl, want, err)
+			}
+		}
+		for i := range all {
+			put("c", fmt.Sprint("k", i%queues), i)
+		}
+		put("last", "k", 0)
+		put("ready", "k", 0)
+		take("c", 1000, all)
+		take("last", 1001, 1)
+		now += 2000
+		held = []int{all}
+		if take("ready", 1000, 1); s.sched.Counts("c").Held != all-endedAtOnce {
+			t.Errorf("%d queues: one who finds a queue has ended %d holds, want %d",
+				queues, all-s.sched.Counts("c").Held, endedAtOnce)
+		}
+		if take("last", 1000, 1); s.sched.Counts("c").Held > 0 {
+			t.Errorf("%d queues: %d holds that end before that of a URL last", queues, s.sched.Counts("c").Held)
+		}
+		take("c", 1000, all)
+		now += 2000
+		if ready, err := s.Ready("c"); ready != queues || err != nil {
+			t.Errorf("%d of %d queues are ready: %v", ready, queues, err)
+		}
+		take("c", 1000, all)
+		for k := 1; k < len(held); k++ {
+			if n := held[k-1] - held[k]; n > endedAtOnce {
+				t.Errorf("%d queues: under one lock %d holds end, want %d at most", queues, n, endedAtOnce)
+			}
+		}
+	}
+}
