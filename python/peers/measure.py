@@ -25,18 +25,21 @@ try:
     import stable_baselines3
     import torch
     from stable_baselines3 import A2C, DQN, PPO
+    from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.policies import ActorCriticPolicy
     from stable_baselines3.common.vec_env import VecEnv
     from torch import nn
 except ImportError:  # learners can be measured without
     nn = None
-    ActorCriticPolicy = VecEnv = object
+    ActorCriticPolicy = BaseCallback = VecEnv = object
 
 HERE = Path(__file__).parent
 TEST, LEARN = 1001, 10_000  # first seed of the worlds of the test, epochs of the learners
 EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
 EPOCHS = 200_000  # for which the deep agents are trained
+LONG = {("Lognormal10-v1", "PPO"): 1_000_000, ("Lognormal10-v1", "A2C"): 1_000_000}  # of others
 TENTHS = 10  # parts of a training curve
+HELD, WORLDS = 3001, 50  # first seed and number of the worlds that show whether the last tenths brought anything
 FLAT = 1.0  # points of the bound: a training is flat when its last tenth brought less, with 95 %
 CHECK = 300  # epochs of a run that shows whether a world and a learner are those of the file
 REGRET = {"instance": "wide:10", "budget": 1, "knowledge": "online"}
@@ -166,20 +169,55 @@ def tested(task: dict[str, Any]) -> tuple[dict[str, Any], int, int | None]:
     return {**task}, 10, LEARN if "drift" in task["instance"] else EPISODE
 
 
-def measured(model: Any, task: dict[str, Any], whittle: list[float], likeliest: bool) -> float:
-    """Return the share of exact Whittle that an agent earns in worlds that it was not trained on.
+def played(model: Any, env: Any, seed: int, likeliest: bool) -> Any:
+    """Return what an agent earns per epoch in each of some worlds, as a share of the bound, and that unit.
 
     It takes the action that it finds likeliest, or draws one, as in training.
     """
-    world, seeds, steps = tested(task)
-    env = ephemera.CrawlVectorEnv(seeds, max_episode_steps=steps, action=action(task), **world)
-    seen, info = env.reset(seed=TEST)
-    total, epochs, over = np.zeros(seeds), 0, False
+    seen, info = env.reset(seed=seed)
+    total, epochs, over = np.zeros(env.num_envs), 0, False
     while not over:
         seen, reward, _, ends, _ = env.step(model.predict(seen, deterministic=likeliest)[0])
-        total, epochs, over = total + reward * info["unit"], epochs + 1, ends.any()
+        total, epochs, over = total + reward, epochs + 1, ends.any()
+    return total / epochs, info["unit"]
+
+
+def measured(model: Any, task: dict[str, Any], whittle: list[float], likeliest: bool) -> float:
+    """Return the share of exact Whittle that an agent earns in the worlds of the test."""
+    world, seeds, steps = tested(task)
+    env = ephemera.CrawlVectorEnv(seeds, max_episode_steps=steps, action=action(task), **world)
+    earned, unit = played(model, env, TEST, likeliest)
     env.close()
-    return round(float((total / epochs / whittle).mean()), 6)
+    return round(float((earned * unit / whittle).mean()), 6)
+
+
+class Held(BaseCallback):
+    """What an agent earns in worlds outside of training and test, after all but the last two tenths, and each of these.
+
+    They are the same each time, so that their differences do not count, and as long as those of a
+    training. Of recordings they are windows of the part that it is trained on.
+    """
+
+    def __init__(self, task: dict[str, Any], epochs: int, plays: list[str]) -> None:
+        super().__init__()
+        self.env = ephemera.CrawlVectorEnv(WORLDS, max_episode_steps=TRAIN, action=action(task), **task)
+        self.at = [epochs * part // TENTHS for part in (TENTHS - 2, TENTHS - 1)]
+        self.earned: dict[str, list[float]] = {play: [] for play in plays}
+
+    def _on_step(self) -> bool:
+        if self.at and self.num_timesteps >= self.at[0]:
+            self.at.pop(0)
+            self.look()
+        return True
+
+    def _on_training_end(self) -> None:
+        self.look()
+        self.env.close()
+
+    def look(self) -> None:
+        for play, earned in self.earned.items():
+            shares, _ = played(self.model, self.env, HELD, likeliest=play == "share")
+            earned.append(round(float(shares.mean()), 4))
 
 
 def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[float]) -> dict[str, Any]:
@@ -188,14 +226,14 @@ def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[
     env = Worlds(worlds, TRAIN, {**task, "action": action(task)})
     began = time.process_time()
     policy = shared() if name == "shared PPO" else "MlpPolicy"
-    model = kind(policy, env, seed=seed, device="cpu", **how).learn(epochs)
+    plays = PLAY[:1] if kind is DQN else PLAY  # DQN draws to explore alone
+    held = Held(task, epochs, plays)
+    model = kind(policy, env, seed=seed, device="cpu", **how).learn(epochs, callback=held)
     seconds = time.process_time() - began
     env.close()
     curve = [round(float(part.mean()), 4) for part in np.array_split(env.earned, TENTHS)]
-    shares = {"share": measured(model, task, whittle, likeliest=True)}
-    if kind is not DQN:  # which draws to explore alone
-        shares["drawn"] = measured(model, task, whittle, likeliest=False)
-    return {**shares, "curve": curve, "seconds": round(seconds, 1)}
+    shares = {play: measured(model, task, whittle, likeliest=play == "share") for play in plays}
+    return {**shares, "curve": curve, "held": held.earned, "seconds": round(seconds, 1)}
 
 
 def regret(seed: int, epochs: int) -> dict[str, Any]:
@@ -271,10 +309,10 @@ def table(found: dict[str, Any]) -> str:
         cells = []
         for agent in agents:
             rows = of.get(agent, {}).get("rows", [])
-            shares = max(([100 * r[play] for r in rows if play in r] for play in PLAY), key=lambda x: sum(x, 0.0))
+            shares = [100 * r[better(rows)] for r in rows] if rows else []
             few = f", {len(shares)} seed{'s' * (len(shares) > 1)}" if len(shares) < 10 else ""
             old = "" if of.get(agent, {}).get("made", True) else " °"
-            drawn = " *" if shares and shares[0] == 100 * rows[0].get("drawn", -1) else ""
+            drawn = " *" if rows and better(rows) == "drawn" else ""
             marks = few + ")" + drawn + old
             cells.append(f"{mean(shares):.1f} ({min(shares):.1f}–{max(shares):.1f}{marks}" if shares else "–")
         bounds = [100 * r["of_bound"] for r in of["whittle"]["rows"] if "of_bound" in r]
@@ -286,25 +324,34 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"Made with version {ephemera.__version__}.{trained}{drawn}{old}"])
 
 
+def better(rows: list[dict[str, Any]]) -> str:
+    """Return the way of playing with which an agent earns more."""
+    return max((p for p in PLAY if all(p in r for r in rows)), key=lambda p: sum(r[p] for r in rows))
+
+
 def curves(found: dict[str, Any]) -> str:
     """Return the table of what the last tenth of each training brought more than the one before.
 
     It is flat where even the upper end of the interval is below a point.
     """
     lines = [
-        "| task | agent | seeds | last three tenths of training | the last brought | flat |",
-        "|---|---|--:|--:|--:|---|",
+        "| task | agent | seeds | epochs | last three tenths of training | the last brought | flat |",
+        "|---|---|--:|--:|--:|--:|---|",
     ]
     for name in TASKS:
         for agent in AGENTS[2:]:
-            rows = [r["curve"] for r in found.get(name, {}).get(agent, {}).get("rows", []) if "curve" in r]
-            if len(rows) < 5:  # of fewer there is no interval
+            of = found.get(name, {}).get(agent, {"rows": []})
+            rows = of["rows"]
+            held = bool(rows) and all("held" in r for r in rows)
+            if len(rows) < 5 or (not held and not all("curve" in r for r in rows)):  # of fewer there is no interval
                 continue
-            tenths = 100 * np.array(rows)
+            tenths = 100 * np.array([r["held"][better(rows)] if held else r["curve"] for r in rows])
             (gain,) = _library.ask(0, "means", [(tenths[:, -1] - tenths[:, -2]).tolist()])
-            ends = ", ".join(f"{x:.1f}" for x in tenths[:, -3:].mean(axis=0))
-            of = f"{gain['value']:+.1f} ({gain['lo']:+.1f} to {gain['hi']:+.1f})"
-            lines.append(f"| {name} | {agent} | {len(rows)} | {ends} | {of} | {'yes' if gain['hi'] < FLAT else 'no'} |")
+            ends = ", ".join(f"{x:.1f}" for x in tenths[:, -3:].mean(axis=0)) + ("" if held else " †")
+            last = f"{gain['value']:+.1f} ({gain['lo']:+.1f} to {gain['hi']:+.1f})"
+            flat = "yes" if gain["hi"] < FLAT else "no"
+            epochs = of["made"].get("epochs", EPOCHS)
+            lines.append(f"| {name} | {agent} | {len(rows)} | {epochs:,} | {ends} | {last} | {flat} |")
     return "\n".join(lines)
 
 
@@ -355,7 +402,12 @@ class Kept:
         part.replace(self.file)
 
 
-def measure(name: str, task: dict[str, Any], kept: Kept, agents: list[str], seeds: int, epochs: int) -> None:
+def trained(task: str, agent: str) -> int:
+    """Return the epochs for which an agent is trained."""
+    return LONG.get((task, agent), EPOCHS)
+
+
+def measure(name: str, task: dict[str, Any], kept: Kept, agents: list[str], seeds: int, epochs: int | None) -> None:
     """Measure what a file lacks of a task."""
     world, tests, steps = tested(task)
     learners = {"online": ["lspe", "certainty"], "observed": ["lspe"], "model": []}[task["knowledge"]]
@@ -374,9 +426,10 @@ def measure(name: str, task: dict[str, Any], kept: Kept, agents: list[str], seed
     whole = [r for r in runs if r["policy"] == "whittle/learning"]  # of all epochs, where worlds change
     whittle = [r["reward"] for r in whole or runs]
     for agent in deep_agents:
-        rows = kept.rows(name, agent, deep_made(agent, task, epochs))
+        length = epochs or trained(name, agent)
+        rows = kept.rows(name, agent, deep_made(agent, task, length))
         for seed in range(len(rows) + 1, seeds + 1):
-            rows.append({"seed": seed, **deep(agent, task, seed, epochs, whittle)})
+            rows.append({"seed": seed, **deep(agent, task, seed, length, whittle)})
             kept.put(name, agent, rows)
             print(name, agent, rows[-1], flush=True)
 
@@ -385,7 +438,7 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("out", type=Path, nargs="?", default=HERE / "tasks.json", help="default: tasks.json of the page")
     p.add_argument("--trace", help="the recording of Recording-hn-v1; without, the task is left out")
-    p.add_argument("--epochs", type=int, default=EPOCHS, help="for which the deep agents are trained")
+    p.add_argument("--epochs", type=int, help="for which the deep agents are trained, in place of those of each task")
     p.add_argument("--seeds", type=int, default=10)
     p.add_argument("--tasks", nargs="*", default=TASKS)
     p.add_argument("--agents", nargs="*", default=AGENTS)
@@ -394,9 +447,10 @@ def main() -> None:
     a = p.parse_args()
     kept = Kept(a.out)
     if a.regret:
-        rows = kept.rows("regret", "PPO", deep_made("PPO", REGRET, a.epochs))
+        epochs = a.epochs or EPOCHS
+        rows = kept.rows("regret", "PPO", deep_made("PPO", REGRET, epochs))
         for seed in range(len(rows) + 1, a.seeds + 1):
-            rows.append(regret(seed, a.epochs))
+            rows.append(regret(seed, epochs))
             kept.put("regret", "PPO", rows)
             print("regret", rows[-1], flush=True)
         return
