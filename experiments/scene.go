@@ -47,13 +47,13 @@ type Scene struct {
 
 	feedback string // when it becomes known what an item is worth; "" where all are worth the same
 	key      string // names it among those of an engine
-	// relaxed keeps what bound returns; nil keeps nothing.
+	// relaxed keeps what Bound returns; nil keeps nothing.
 	relaxed func() (bound, price float64)
 }
 
-// bound returns the relaxed optimum of the instance, interest per epoch, and its λ*,
+// Bound returns the relaxed optimum of the instance, interest per epoch, and its λ*,
 // interest per budget unit.
-func (s *Scene) bound() (bound, price float64) {
+func (s *Scene) Bound() (bound, price float64) {
 	if s.relaxed != nil {
 		return s.relaxed()
 	}
@@ -170,7 +170,7 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 		for _, m := range rec.Trainee.Metrics() {
 			rec.Metrics = append(rec.Metrics, m.Name)
 		}
-		_, price := after.bound()
+		_, price := after.Bound()
 		rec.Pairs = thresholdPairs(rec.Trainee, after.Instance, price, p.Level)
 	}
 	return rec, nil
@@ -180,7 +180,7 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 func (s Scene) record(level env.Level, epochs int) *Record {
 	rec := &Record{Instance: s.Instance.ID, Fitted: s.Epochs > 0}
 	if s.Bounded(level) {
-		bound, _ := s.bound()
+		bound, _ := s.Bound()
 		rec.Bound = result.RatioOf(bound)
 	}
 	for _, change := range s.Instance.Changes {

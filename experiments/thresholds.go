@@ -128,7 +128,7 @@ func PriceNote(t learner.Learner, s Scene, level env.Level) string {
 	}
 	note := fmt.Sprintf("Learned price of a budget unit: %s interest", result.Figure(p.Price()))
 	if s.Bounded(level) {
-		_, price := s.bound()
+		_, price := s.Bound()
 		note += fmt.Sprintf(". The optimal price, with the budget kept on average: %s", result.Figure(price))
 	}
 	return note + "."

@@ -12,9 +12,9 @@ import (
 )
 
 // site is a scene, and the units of what is observed in it. Scaled, states and
-// harvests are shares of u*, or of the bound where each seed has an instance of its
+// harvests are shares of u*, or of the unit where each seed has an instance of its
 // own or u* is not finite; where the level of knowledge does not tell u*, log(1 + harvest);
-// rewards are shares of the bound. Costs, and shares of them, are below 0. Ages are
+// rewards are shares of the unit. Costs, and shares of them, are below 0. Ages are
 //
 //	1 − e^(−age/round)   with round the epochs that crawling each source once takes.
 type site struct {
@@ -24,8 +24,9 @@ type site struct {
 	terms  env.Terms
 	rate   []float64 // what states are multiplied by
 	log    bool
-	bound  float64 // of the relaxed problem, interest per epoch
-	pay    float64 // 1 over its amount, or 1
+	bound  float64 // of the relaxed problem in this world, interest per epoch
+	unit   float64 // amount of that under the mean dynamics, or 1 if it is 0
+	pay    float64 // 1 over the unit, or 1
 	round  float64 // 0 for ages in epochs
 }
 
@@ -45,11 +46,13 @@ func (w *Worlds) openSite(seed uint64) (*site, error) {
 		Scene: r.Scene, engine: engine, level: r.Level(),
 		terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(in.Sources)), pay: 1,
 	}
-	at.bound = index.Relax(in.MeanDynamics()).Bound
+	at.bound, _ = r.Scene.Bound()
+	under, _ := index.Bound(in.MeanDynamics())
+	at.unit = cmp.Or(math.Abs(under), 1)
 	if !w.set.Scaled {
 		return at, nil
 	}
-	at.pay, at.round = 1/cmp.Or(math.Abs(at.bound), 1), at.terms.Round()
+	at.pay, at.round = 1/at.unit, at.terms.Round()
 	if at.log = at.level == env.LevelOnline; !at.log {
 		for i, s := range in.Sources {
 			if at.rate[i] = at.pay; !w.drawn() && s.Ceiling() > 0 {

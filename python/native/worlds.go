@@ -73,6 +73,7 @@ type Worlds struct {
 // again only what its last crawls left is cleared.
 type frame struct {
 	reward   []float64 // 1 figure
+	unit     []float64 // 1, at a reset: what a scaled reward of 1 stands for, interest per epoch
 	bound    []float64 // 1, at a reset: of the relaxed problem, interest per epoch
 	seed     []uint64  // 1, at a reset: of the episode
 	interest []float64 // n, what the crawl of each source brought
@@ -95,8 +96,9 @@ func cut[T any](buffer *unsafe.Pointer, length int) []T {
 func (w *Worlds) write(buffer unsafe.Pointer) {
 	k := len(w.at)
 	w.to = frame{
-		reward: cut[float64](&buffer, k), bound: cut[float64](&buffer, k), seed: cut[uint64](&buffer, k),
-		interest: cut[float64](&buffer, k*w.n), crawl: cut[int](&buffer, k*w.about.Most), crawls: cut[int](&buffer, k),
+		reward: cut[float64](&buffer, k), unit: cut[float64](&buffer, k), bound: cut[float64](&buffer, k),
+		seed: cut[uint64](&buffer, k), interest: cut[float64](&buffer, k*w.n),
+		crawl: cut[int](&buffer, k*w.about.Most), crawls: cut[int](&buffer, k),
 	}
 	if w.set.Scaled {
 		w.to.scaled = cut[float32](&buffer, k*w.about.Width)
@@ -200,7 +202,8 @@ func (w *Worlds) reset(mask []bool, seeds []uint64, n Numbers) error {
 			}
 		}
 		w.clear(k)
-		w.to.bound[k], w.to.seed[k], w.to.over[k] = w.at[k].bound, w.seed[k], w.over[k]
+		w.to.unit[k], w.to.bound[k] = w.at[k].unit, w.at[k].bound
+		w.to.seed[k], w.to.over[k] = w.seed[k], w.over[k]
 	}
 	return w.does.step(0, len(w.at), true)
 }

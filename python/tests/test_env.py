@@ -65,7 +65,9 @@ POLICIES = {
 
 
 @pytest.mark.parametrize("world", ["mean", "poisson"])
-@pytest.mark.parametrize("instance,budget", [("paper", 1), ("paper", 2), ("lognormal:10", 3)])
+@pytest.mark.parametrize(
+    "instance,budget", [("paper", 1), ("paper", 2), ("lognormal:10", 3), ("lognormal:10:1:window", 3)]
+)
 def test_same_stream_as_go(command, world, instance, budget):
     """What policies earn is that of `train -format json` to the last digit."""
     seed, steps = 7, 2000
@@ -406,15 +408,18 @@ def test_limit_of_epochs():
 
 
 def test_scaled_rewards():
-    """They are shares of the bound, and interest is not."""
+    """They are shares of the unit, and interest is not."""
     raw, scaled = ephemera.CrawlEnv(scaled=False), ephemera.CrawlEnv()
     _, info = scaled.reset(seed=4)
     raw.reset(seed=4)
     assert info["seed"] == 4 and info["unit"] == info["bound"] == ephemera.bound("paper")
+    windows = ephemera.CrawlEnv("lognormal:10:1:window", budget=3).reset(seed=4)[1]
+    assert windows["unit"] == ephemera.bound("lognormal:10:1:window", 3) < 0.98 * windows["whittle"]
+    assert windows["whittle"] == pytest.approx(windows["bound"], rel=0.02)
     for _ in range(20):
         a, b = raw.step(np.zeros(4)), scaled.step(np.zeros(4))
         assert a[1] == a[4]["interest"].sum() == b[4]["interest"].sum()
-        assert b[1] == pytest.approx(a[1] / info["bound"])
+        assert b[1] == pytest.approx(a[1] / info["unit"])
     with pytest.raises(ValueError, match="option 'instance' is not taken"):
         raw.reset(options={"instance": "wide:4"})
 

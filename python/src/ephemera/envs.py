@@ -52,7 +52,7 @@ class _Block:
         # The parts of a row, as frame in worlds.go has them; each is of all worlds.
         n, f, whole = len(about["names"]), np.float64, np.intp
         parts: list[tuple[str, Any, tuple[int, ...]]] = [
-            ("reward", f, ()), ("bound", f, ()), ("seed", np.int64, ()), ("interest", f, (n,)),
+            ("reward", f, ()), ("unit", f, ()), ("bound", f, ()), ("seed", np.int64, ()), ("interest", f, (n,)),
             ("_crawl", whole, (about["most"],)), ("_crawls", whole, ()), ("observation", dtype, (about["width"],)),
             ("crawled", np.bool_, (n,)), ("over", np.bool_, ()),
         ]  # fmt: skip
@@ -69,6 +69,7 @@ class _Block:
         self.alone = self.references()
 
     reward: NDArray[np.float64]
+    unit: NDArray[np.float64]
     bound: NDArray[np.float64]
     seed: NDArray[np.int64]
     interest: NDArray[np.float64]
@@ -164,11 +165,10 @@ class _Worlds(_library.Handle):
 
     def references(self, row: int) -> dict[str, Any]:
         """Return seed, unit and bound of each world, NaN where none is known, and what exact Whittle earns."""
-        bound, bounded = self.bound[row], self.about["bounded"]
-        unit = np.where(bound == 0, 1.0, np.abs(bound))
-        bound = bound.copy() if bounded else np.full(self.worlds, np.nan)
+        bounded = self.about["bounded"]
+        bound = self.bound[row].copy() if bounded else np.full(self.worlds, np.nan)
         whittle = np.full(self.worlds, exact(json.dumps(self.named), self.level, bounded))
-        return {"seed": self.seed[row], "unit": unit, "bound": bound, "whittle": whittle}
+        return {"seed": self.seed[row], "unit": self.unit[row].copy(), "bound": bound, "whittle": whittle}
 
     def refill(self) -> None:
         """Have the worlds write into a block of which nobody holds an array."""
@@ -179,7 +179,7 @@ class _Worlds(_library.Handle):
         self.row, b = 0, self.blocks[-1]
         self.place, self.stride = b.place, b.stride
         self.observation, self.reward, self.over = b.observation, b.reward, b.over
-        self.interest, self.crawled, self.bound, self.seed = b.interest, b.crawled, b.bound, b.seed
+        self.interest, self.crawled, self.unit, self.bound, self.seed = b.interest, b.crawled, b.unit, b.bound, b.seed
 
     def reset(self, mask: NDArray[np.bool_] | None, seeds: list[int] | None) -> int:
         """Reset worlds; the row that holds what is seen then."""
@@ -265,14 +265,15 @@ class _Worlds(_library.Handle):
 def exact(named: str, level: str, bounded: bool) -> float:
     """Return what exact Whittle earns over 10 000 epochs or a whole recording; NaN where instances are drawn.
 
-    Where rewards have the means of the mean dynamics, no crawl fails and no state is seen, it is run in these.
+    Where rewards have the means of the mean dynamics, without windows and crawls that fail, and no state is seen, it is
+    run in these.
     """
     run = json.loads(named)
     if "*" in run["instance"]["name"]:
         return float("nan")
     if bounded and run["world"]["kind"] in ("mean", "poisson"):
         of = tomllib.loads(_library.ask(0, "instance", run))
-        if "per_host" not in of and not any("fails" in s for s in of["source"]):
+        if "per_host" not in of and not any("fails" in s or "window" in s for s in of["source"]):
             run["world"] = {"kind": "mean"}
     level = "model" if level == "online" else level
     return earned("whittle", run, level, 0 if "trace" in run["world"] else 10_000)
@@ -333,10 +334,11 @@ class CrawlEnv(gym.Env[Any, Any]):
         ``found`` (n): interest that each source's last crawl brought, 0 before the first.
 
         ``scaled=False``: float64 in interest and epochs. ``scaled=True``: float32; states and
-        harvests as shares of the source's ceiling u*, or of the bound where each reset draws an
+        harvests as shares of the source's ceiling u*, or of the unit where each reset draws an
         instance, with ``online`` harvests as log(1 + x); ages as 1 − exp(−age/round), where a
-        round crawls each source once; rewards as shares of the bound, so that the best are near 1, and
-        under ``delay``, where bound and rewards are costs, near −1.
+        round crawls each source once; rewards as shares of the unit, so that the best are near 1, and
+        under ``delay``, where rewards are costs, near −1. Where sources have windows the best are above
+        1 in world ``poisson``: soon after a crawl no item is old enough to be dropped.
 
     Action, by the keyword ``action``:
         ``scores``: a real number for each source; the best are crawled within the budget, equal
@@ -351,10 +353,11 @@ class CrawlEnv(gym.Env[Any, Any]):
     reward, unscaled; ``crawled`` (n, bool); with ``items=True`` ``items``, of each crawl the source,
     the interest and the items' ages and interests, as :meth:`ephemera.Learner.update` takes them.
     Info of a reset: ``seed`` of the world; ``unit``, the interest that a scaled reward of 1 stands
-    for: the bound of the relaxed problem; ``bound``, the same where it is one, otherwise NaN;
+    for: the amount of the bound under the mean dynamics; ``bound``, what no policy that keeps the budget
+    exceeds in the mean in this world, NaN where that is not known;
     ``whittle``, what the exact Whittle index policy earns per epoch over 10 000 epochs: of the mean
-    dynamics, but with knowledge ``observed``, in replays and in registered worlds of the same world;
-    NaN where each reset draws an instance.
+    dynamics, but with knowledge ``observed``, windows or crawls that fail, in replays and in registered
+    worlds of the same world; NaN where each reset draws an instance.
 
     An episode is truncated after ``max_episode_steps`` epochs, and at the end of a recording; no
     state is terminal.
