@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,16 +177,16 @@ func TestHookOfRound(t *testing.T) {
 		{"its wait is not over", 1, nil, 1, 1, 1, 1},
 		{"none gets an answer", 4, []int{away, away, away, away}, 1, 2, 5, 3},
 	} {
-		posted := 0
+		var count atomic.Int32 // a post without an answer ends before its handler does
 		p.status = func(notice) int {
-			posted++
-			if posted > len(tt.answers) {
+			k := int(count.Add(1))
+			if k > len(tt.answers) {
 				return taken
 			}
-			if tt.answers[posted-1] == away {
+			if tt.answers[k-1] == away {
 				panic(http.ErrAbortHandler)
 			}
-			return tt.answers[posted-1]
+			return tt.answers[k-1]
 		}
 		var log bytes.Buffer
 		s.opt.Log, s.hook.wait = slog.New(slog.NewTextHandler(&log, nil)), tt.wait
@@ -193,7 +194,7 @@ func TestHookOfRound(t *testing.T) {
 			s.show(uint64(s.now.UnixMilli()) + uint64(k))
 		}
 		must(s.Once(t.Context()))
-		failures := 0
+		posted, failures := int(count.Load()), 0
 		for _, p := range s.hook.waiting {
 			failures += p.Failures
 		}
