@@ -183,13 +183,17 @@ func listed(s *service, p *pb.ListUrlParams) []*pb.URLItem { return all(must(s.L
 func TestManyQueues(t *testing.T) {
 	nodes := neighbours(t, 2)
 	const n = 34_000 // of 255 bytes, half of them at each node
+	var last [2]*store.Commit
 	for i := range n + 1 {
 		id := schedule.ID{Crawl: DefaultCrawl, Key: fmt.Sprintf("%0255d", i), URL: "u"}
 		for k, s := range nodes {
 			if i%2 == k || i == n-10 { // one is to be moved
-				must(s.store.Put(id, 1000, 1000, nil))
+				last[k] = must(s.store.Put(id, 1000, 1000, nil))
 			}
 		}
+	}
+	for _, commit := range last { // which is on disk after all before it
+		commit.Wait()
 	}
 	a := nodes[0]
 	var want []string
