@@ -20,7 +20,7 @@ class SourcesEnv(ParallelEnv[str, Seen, Seen]):  # type: ignore[misc]
 
     Observation: of the agent's own source what :class:`ephemera.CrawlEnv` shows, scaled: state, unless knowledge is
     ``online``, age and last harvest. Action: a bid, shape (1,); the best are crawled within the budget. Reward: what
-    the agent's own crawl brought, as a share of the bound, so that the rewards of an epoch add up to that of the world.
+    the agent's own crawl brought, as a share of ``unit``, so that the rewards of an epoch add up to that of the world.
     Under the objective ``delay`` what waits at the end of an episode is charged to no agent.
     """
 
