@@ -138,7 +138,7 @@ func TestServe(t *testing.T) {
 	}
 	share := (metric("process_cpu_seconds_total") - cpu) / time.Since(begin).Seconds()
 	t.Logf("%d feeds: %.0f MB, %.1f %% of a core, %.1f s until it stood", n, most/1e6, 100*share, cpu)
-	if most == 0 || most > 300e6 || share > .05 {
-		t.Errorf("%.0f MB, %.1f %% of a core; allowed are 300 MB and 5 %%", most/1e6, 100*share)
+	if most == 0 || most > 300e6 || share > .02 {
+		t.Errorf("%.0f MB, %.1f %% of a core; allowed are 300 MB and 2 %%", most/1e6, 100*share)
 	}
 }

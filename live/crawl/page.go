@@ -144,8 +144,14 @@ func (r *record) Key() string {
 // an @ after a / begins a name in a path.
 var secret = regexp.MustCompile(`//(?:[^/?#\s:]*:\S*[^/\s]|[^/?#\s]*)@`)
 
-// shown returns a text with the names and passwords of its addresses covered.
-func shown(text string) string { return secret.ReplaceAllString(text, "//xxxxx@") }
+// shown returns a text with the names and passwords of its addresses covered. Most have
+// none, and feeds are ordered by what is shown of them.
+func shown(text string) string {
+	if !strings.Contains(text, "@") {
+		return text
+	}
+	return secret.ReplaceAllString(text, "//xxxxx@")
+}
 
 // Shade returns how dark an hour is in the picture of the week, from 0 to 1.
 func (r *record) Shade(n int) float64 {
