@@ -41,6 +41,7 @@ type about struct {
 	Most    int       // crawls of an epoch
 	Bounded bool      // the relaxed optimum bounds what can be earned
 	Changes []int     // epochs at which parameters change
+	Parts   []Part    // of the buffer that worlds write into, in their order
 }
 
 // Worlds are K worlds that are stepped by one call. Only one call at a time is
@@ -68,45 +69,68 @@ type Worlds struct {
 	got   [][]env.Crawled // by the last step
 }
 
-// frame is where a reset or a step writes: the parts of one buffer, in this order,
-// each with a block for each world. A buffer holds zeros at first. When it is used
-// again only what its last crawls left is cleared.
+// frame is where a reset or a step writes: the parts of one buffer, each with a block
+// for each world. A buffer holds zeros at first. When it is used again only what its last
+// crawls left is cleared.
 type frame struct {
-	reward   []float64 // 1 figure
-	unit     []float64 // 1, at a reset: what a scaled reward of 1 stands for, interest per epoch
-	bound    []float64 // 1, at a reset: of the relaxed problem, interest per epoch
-	seed     []uint64  // 1, at a reset: of the episode
-	interest []float64 // n, what the crawl of each source brought
-	crawl    []int     // most, the sources that are crawled
-	crawls   []int     // 1, how many they are; −1 for not settled
-	raw      []float64 // width, what is seen; or
+	reward   []float64
+	unit     []float64 // at a reset: what a scaled reward of 1 stands for, interest per epoch
+	bound    []float64 // at a reset: of the relaxed problem, interest per epoch
+	seed     []int64   // at a reset: of the episode
+	interest []float64 // what the crawl of each source brought
+	crawl    []int     // the sources that are crawled
+	crawls   []int     // how many they are; −1 for not settled
+	raw      []float64 // what is seen; or
 	scaled   []float32 // the same
-	crawled  []uint8   // n, 1 for the sources that are crawled
-	over     []uint8   // 1, whether the episode has ended
+	crawled  []uint8   // 1 for the sources that are crawled
+	over     []uint8   // 1 where the episode has ended
 }
 
-// cut cuts figures off a buffer.
-func cut[T any](buffer *unsafe.Pointer, length int) []T {
-	figures := unsafe.Slice((*T)(*buffer), length)
-	*buffer = unsafe.Add(*buffer, length*int(unsafe.Sizeof(figures[0])))
+// Part says what a part of the buffer is, so that who lays it out need not know.
+type Part struct {
+	Name string
+	Type string // of its figures, as NumPy calls it
+	Each int    // figures of a world; 0 for one without an axis
+}
+
+// cutter cuts the parts off a buffer; without one it lists them.
+type cutter struct {
+	buffer unsafe.Pointer
+	worlds int
+	parts  []Part
+}
+
+func cut[T any](c *cutter, name, kind string, each int) (figures []T) {
+	if c.buffer == nil {
+		c.parts = append(c.parts, Part{name, kind, each})
+		return nil
+	}
+	figures = unsafe.Slice((*T)(c.buffer), c.worlds*max(1, each))
+	c.buffer = unsafe.Add(c.buffer, len(figures)*int(unsafe.Sizeof(*new(T))))
 	return figures
 }
 
-// write has the call under way write into a buffer.
-func (w *Worlds) write(buffer unsafe.Pointer) {
-	k := len(w.at)
+// cut has the call under way write into a buffer.
+func (w *Worlds) cut(c *cutter) {
 	w.to = frame{
-		reward: cut[float64](&buffer, k), unit: cut[float64](&buffer, k), bound: cut[float64](&buffer, k),
-		seed: cut[uint64](&buffer, k), interest: cut[float64](&buffer, k*w.n),
-		crawl: cut[int](&buffer, k*w.about.Most), crawls: cut[int](&buffer, k),
+		reward:   cut[float64](c, "reward", "float64", 0),
+		unit:     cut[float64](c, "unit", "float64", 0),
+		bound:    cut[float64](c, "bound", "float64", 0),
+		seed:     cut[int64](c, "seed", "int64", 0),
+		interest: cut[float64](c, "interest", "float64", w.n),
+		crawl:    cut[int](c, "crawl", "intp", w.about.Most),
+		crawls:   cut[int](c, "crawls", "intp", 0),
 	}
 	if w.set.Scaled {
-		w.to.scaled = cut[float32](&buffer, k*w.about.Width)
+		w.to.scaled = cut[float32](c, "observation", "float32", w.about.Width)
 	} else {
-		w.to.raw = cut[float64](&buffer, k*w.about.Width)
+		w.to.raw = cut[float64](c, "observation", "float64", w.about.Width)
 	}
-	w.to.crawled, w.to.over = cut[uint8](&buffer, k*w.n), cut[uint8](&buffer, k)
+	w.to.crawled, w.to.over = cut[uint8](c, "crawled", "bool", w.n), cut[uint8](c, "over", "bool", 0)
 }
+
+// write has the call under way write into a buffer.
+func (w *Worlds) write(buffer unsafe.Pointer) { w.cut(&cutter{buffer: buffer, worlds: len(w.at)}) }
 
 // put writes a figure of an observation.
 func (f *frame) put(at int, v float64) {
@@ -170,6 +194,9 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 	if w.does == nil {
 		w.does = &stepped{w: w, world: make([]env.World, k), found: make([]float64, k*w.n), owed: make([]float64, k)}
 	}
+	var c cutter
+	w.cut(&c)
+	w.about.Parts = c.parts
 	return w, nil
 }
 
@@ -203,7 +230,7 @@ func (w *Worlds) reset(mask []bool, seeds []uint64, n Numbers) error {
 		}
 		w.clear(k)
 		w.to.unit[k], w.to.bound[k] = w.at[k].unit, w.at[k].bound
-		w.to.seed[k], w.to.over[k] = w.seed[k], w.over[k]
+		w.to.seed[k], w.to.over[k] = int64(w.seed[k]), w.over[k]
 	}
 	return w.does.step(0, len(w.at), true)
 }

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ephemera
+from ephemera import _library
 
 ID = "ephemera/Crawl-v0"
 K = 5
@@ -116,6 +117,21 @@ def test_rows_are_used_again():
             held.append((info["interest"], info["interest"].copy()))
     assert all(np.array_equal(a, b) for a, b in held)
     assert len(env._w.blocks) <= 4 and not held[0][0].flags.writeable
+
+
+def test_library_of_another_version(monkeypatch):
+    """A library that was built from other code is refused before anything is written."""
+    ask = _library.ask
+
+    def older(handle, name, *arguments, **keywords):
+        answer = ask(handle, name, *arguments, **keywords)
+        if name == "describe":
+            answer["Parts"] = [p for p in answer["Parts"] if p["Name"] != "unit"]
+        return answer
+
+    monkeypatch.setattr(_library, "ask", older)
+    with pytest.raises(RuntimeError, match="of another version than this package: its worlds do not write unit"):
+        ephemera.CrawlVectorEnv(2)
 
 
 def test_seeds():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
-import math
 import operator
 import sys
 import tomllib
@@ -48,20 +47,20 @@ class Form(World, total=False):
 class _Block:
     """Rows that worlds write into, in one buffer."""
 
-    def __init__(self, rows: int, worlds: int, about: dict[str, Any], dtype: Any) -> None:
-        # The parts of a row, as frame in worlds.go has them; each is of all worlds.
-        n, f, whole = len(about["names"]), np.float64, np.intp
-        parts: list[tuple[str, Any, tuple[int, ...]]] = [
-            ("reward", f, ()), ("unit", f, ()), ("bound", f, ()), ("seed", np.int64, ()), ("interest", f, (n,)),
-            ("_crawl", whole, (about["most"],)), ("_crawls", whole, ()), ("observation", dtype, (about["width"],)),
-            ("crawled", np.bool_, (n,)), ("over", np.bool_, ()),
-        ]  # fmt: skip
-        ends = np.cumsum([np.dtype(t).itemsize * worlds * math.prod(shape) for _, t, shape in parts])
+    def __init__(self, rows: int, worlds: int, about: dict[str, Any]) -> None:
+        parts = about.get("parts", [])  # of a row, each of all worlds, as the library lays them out
+        if lacks := type(self).__annotations__.keys() - {p["Name"] for p in parts}:
+            raise RuntimeError(
+                f"{_library.file()} is of another version than this package: "
+                f"its worlds do not write {', '.join(sorted(lacks))}; build it anew"
+            )
+        ends = np.cumsum([np.dtype(p["Type"]).itemsize * worlds * max(1, p["Each"]) for p in parts])
         self.stride = -(-int(ends[-1]) // 8) * 8
         self.buffer = np.zeros(rows * self.stride, np.uint8)
         by_part = np.split(self.buffer.reshape(rows, self.stride), ends, axis=1)
-        for (name, t, shape), of in zip(parts, by_part, strict=False):
-            setattr(self, name, of.view(t).reshape(rows, worlds, *shape))
+        for p, of in zip(parts, by_part, strict=False):
+            each = [p["Each"]] if p["Each"] else []
+            setattr(self, p["Name"], of.view(p["Type"]).reshape(rows, worlds, *each))
         # Of these only what the last crawls left is cleared when the row is used again.
         self.interest.flags.writeable = self.crawled.flags.writeable = False
         self.place = self.buffer.ctypes.data
@@ -157,7 +156,7 @@ class _Worlds(_library.Handle):
         self.dictionary = form["observation"] == "dict"
         self.with_items: bool = form["items"]
         self.render_mode: str | None = form["render_mode"]
-        self.rows: int = max(1, min(256, _BLOCK // _Block(0, self.worlds, about, self.dtype).stride))
+        self.rows: int = max(1, min(256, _BLOCK // _Block(0, self.worlds, about).stride))
         self.blocks: list[_Block] = []  # the one in use is the last
         self.row: int = self.rows  # the next of it
         self.started = False
@@ -175,7 +174,7 @@ class _Worlds(_library.Handle):
         unused = next((b for b in self.blocks if b.unused()), None)
         if unused is not None:
             self.blocks.remove(unused)
-        self.blocks = [*self.blocks[1 - _BLOCKS :], unused or _Block(self.rows, self.worlds, self.about, self.dtype)]
+        self.blocks = [*self.blocks[1 - _BLOCKS :], unused or _Block(self.rows, self.worlds, self.about)]
         self.row, b = 0, self.blocks[-1]
         self.place, self.stride = b.place, b.stride
         self.observation, self.reward, self.over = b.observation, b.reward, b.over
