@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"html"
 	"io"
 	"io/fs"
 	"log"
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -481,6 +483,17 @@ func TestOdd(t *testing.T) {
 		{atomBegin, `<entry><id>1</id><title type="html">A &amp;amp; B</title></entry>`, "</feed>", "A & B", ""},
 		{atomBegin, `<entry><id>1</id><title type="html"><![CDATA[It&#8217;s]]></title></entry>`, "</feed>",
 			"It’s", ""},
+		{atomBegin, `<entry><title type="html">&lt;b>a&lt;/b> &amp;amp;lt;i> &amp;lt; 2</title></entry>`, "</feed>",
+			"a &lt;i> < 2", ""},
+		{atomBegin, `<entry><id>1</id><title type="html"><![CDATA[<em>a</em>]]> &lt;br/&gt;b</title></entry>`,
+			"</feed>", "a b", ""},
+		{atomBegin, `<entry><id>1</id><title type="html">a<b>b</b>&nbsp;c</title></entry>`, "</feed>", "ab c", ""},
+		{atomBegin, `<entry><id>1</id><title type="xhtml"><x:div xmlns:x="http://www.w3.org/1999/xhtml">` +
+			`<x:b>a</x:b> &lt;i>&nbsp;<![CDATA[<c>]]></x:div></title></entry>`, "</feed>", "a <i> <c>", ""},
+		{atomBegin, `<entry><id>1</id><title type="text">&lt;b&gt;a&lt;/b&gt;</title></entry>`, "</feed>",
+			"<b>a</b>", ""},
+		{itunesBegin, `<item><itunes:title>Part 1</itunes:title></item>`, rssEnd, "Part 1", ""},
+		{itunesBegin, `<item><itunes:title>1</itunes:title><title>A: 1</title></item>`, rssEnd, "A: 1", ""},
 		{jsonBegin, `{"id":"1","title":"&amp; is an entity"}`, "]}", "&amp; is an entity", ""},
 		{jsonBegin, `{"id":"1","external_url":"/else"}`, "]}", "", "http://h/else"},
 		{jsonBegin, `{"id":"1","external_url":"/else","url":"/here"}`, "]}", "", "http://h/here"},
@@ -492,11 +505,17 @@ func TestOdd(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want the title %q and the link %q", tt.item, f, err, tt.title, tt.link)
 		}
 	}
-	f, err := Parse([]byte("<rss><channel><title>Q&amp;amp;A</title></channel></rss>"), "", at)
-	if err != nil || f.Title != "Q&A" {
-		t.Errorf("%+v, %v", f, err)
+	for _, text := range []string{
+		"<rss><channel><title>Q&amp;amp;A</title></channel></rss>",
+		`<feed xmlns="http://www.w3.org/2005/Atom"><title type="html">&lt;i>Q&lt;/i>&amp;amp;A</title></feed>`,
+	} {
+		if f, err := Parse([]byte(text), "", at); err != nil || f.Title != "Q&A" {
+			t.Errorf("%s: %+v, %v", text, f, err)
+		}
 	}
 }
+
+const itunesBegin = `<rss xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel>`
 
 // TestIdentity: which items are the same, at two looks at a feed.
 func TestIdentity(t *testing.T) {
@@ -555,6 +574,8 @@ func TestDates(t *testing.T) {
 		{"9999-12-31T23:59:59-01:00", 0},
 		{"1970-01-01T00:00:00Z", 1970},
 		{"2026-03-01", 2026},
+		{"<![CDATA[ Sun, 01 Mar 2026 12:00:00 GMT ]]>", 2026},
+		{"<b>2026-03-01T00:00:00Z</b>", 0},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			body := `<rss version="2.0"><channel><item><pubDate>` + tt.text + `</pubDate></item></channel></rss>`
@@ -567,6 +588,68 @@ func TestDates(t *testing.T) {
 				t.Errorf("%s is %v; want one of the year %d, or none if that is 0", tt.text, got, tt.year)
 			}
 		})
+	}
+}
+
+// TestStandardDates: what standards name is read at once, as the parser reads it, and odd dates are given to
+// the parser in part.
+func TestStandardDates(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	parsed := func(text string) time.Time {
+		f, err := gofeed.NewParser().ParseString(rssBegin + "<item><pubDate>" + text + "</pubDate></item>" + rssEnd)
+		if err != nil || f.Items[0].PublishedParsed == nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		return *f.Items[0].PublishedParsed
+	}
+	for _, text := range []string{
+		"2026-03-01T12:00:00Z", "2026-03-01T13:00:00+01:00", "2026-03-01T12:00:00.000Z",
+		"Sun, 01 Mar 2026 12:00:00 GMT", "Sun, 1 Mar 2026 12:00:00 UT", "Sun, 01 Mar 2026 14:30:00 +0230",
+		"Sun, 01 Mar 2026 07:00:00 EST", "Sun, 01 Mar 2026 05:00 PDT", "1 Mar 2026 12:00:00 +0000",
+		"01 Mar 26 12:00 +0000", "Sun, 01 Mar 26 12:00:00 GMT", "Sun, 01 Mar 2026 12:00 GMT",
+	} {
+		got, is := standardDate(text)
+		if want := parsed(text); !is || !got.Equal(want) || !got.Equal(noon) {
+			t.Errorf("%q is %v, %v; the parser has %v", text, got, is, want)
+		}
+	}
+	for _, text := range []string{"", "x", "Sun, 01 Mar 2026 12:00:00 CEST", "2026-03-01 12:00:00", "GMT", ","} {
+		if got, is := standardDate(text); is {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
+
+// TestOddDates: of dates in forms that no standard names the parser, which reads them slowly, is given so
+// many; others are read all the same.
+func TestOddDates(t *testing.T) {
+	const n = mostOdd + 2000
+	for _, tt := range []struct{ name, begin, item, end string }{
+		{"RSS", rssBegin, `<item><guid>%d</guid><pubDate>%s</pubDate></item>`, rssEnd},
+		{"within", rssBegin, `<item><guid>%d</guid><source><a:date><![CDATA[%s]]></a:date></source></item>`, rssEnd},
+		{"JSON", jsonBegin, `{"id":%d,"date_published":"%s"},`, `{}]}`},
+	} {
+		for _, date := range []struct {
+			text, has string
+			n         int
+		}{
+			{"1.3.2026, noon", "noon", mostOdd},
+			{"2026-03-01T12:00:00Z", "2026-03", n},
+		} {
+			var body strings.Builder
+			body.WriteString(tt.begin)
+			for k := range n {
+				fmt.Fprintf(&body, tt.item, k, date.text)
+			}
+			given := 0
+			_, err := inParts([]byte(body.String()+tt.end), false, func(document []byte) error {
+				given += bytes.Count(document, []byte(date.has))
+				return nil
+			})
+			if err != nil || given != date.n {
+				t.Errorf("%s: of %q the parser is given %d, %v; want %d", tt.name, date.text, given, err, date.n)
+			}
+		}
 	}
 }
 
@@ -626,6 +709,8 @@ func TestNewest(t *testing.T) {
 	}
 }
 
+var htmlTitle = regexp.MustCompile(`<(\w+:)?title [^>]*html`)
+
 // TestPartsAsWhole: in the documents of gofeed's own tests, read in parts, is found what
 // gofeed finds in them as they are.
 func TestPartsAsWhole(t *testing.T) {
@@ -650,7 +735,15 @@ func TestPartsAsWhole(t *testing.T) {
 		}
 		compared++
 		want := newest{known: map[uint64]bool{}, also: map[uint64]int{}}
+		asRead := func(title string) string { // which the parser is given as text where it is HTML
+			if htmlTitle.Match(body) {
+				return html.EscapeString(excerpt(asText(title), maxTitle))
+			}
+			return title
+		}
+		whole.Title = asRead(whole.Title)
 		for _, it := range whole.Items {
+			it.Title, it.Published = asRead(it.Title), new(dates).read(it.Published) // of which names are made
 			want.add(newItem(whole, it, at))
 		}
 		for _, items := range [][]Item{got.Items, want.items} {
@@ -683,7 +776,7 @@ func FuzzParse(f *testing.F) {
 		}
 		known := map[uint64]bool{}
 		for _, it := range got.Items {
-			if known[it.ID] || len([]rune(it.Title)) > maxText {
+			if known[it.ID] || len([]rune(it.Title)) > maxTitle {
 				t.Fatalf("%+v", got)
 			}
 			known[it.ID] = true

@@ -23,7 +23,7 @@ import (
 // Limits of what is read of a feed.
 const (
 	maxItems = 1000
-	maxText  = 300 // characters of a title
+	maxTitle = 300 // characters
 	maxLink  = 2000
 )
 
@@ -145,6 +145,9 @@ var webAddress = regexp.MustCompile(`(?i)^https?://`)
 // without a link has that of its file.
 func newItem(of *gofeed.Feed, it *gofeed.Item, at *url.URL) Item {
 	name := cmp.Or(it.GUID, untracked(it.Link), it.Title+"\x00"+it.Published+"\x00"+it.Description)
+	if names := it.Extensions["itunes"]["title"]; it.Title == "" && len(names) > 0 {
+		it.Title = names[0].Value
+	}
 	item := Item{ID: hash(name), Title: title(of, it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
 	if item.Link = link(at, it.Link); item.Link == "" && len(it.Enclosures) > 0 {
 		item.Link = link(at, it.Enclosures[0].URL)
@@ -248,7 +251,7 @@ var linkHeader = regexp.MustCompile(`<([^>]*)>[^,]*?;\s*rel="?(hub|self)\b`)
 // Line returns the beginning of a title, in one line.
 func Line(s string) string {
 	r := []rune(strings.Join(strings.Fields(s), " "))
-	return string(r[:min(len(r), maxText)])
+	return string(r[:min(len(r), maxTitle)])
 }
 
 // declaration is that of XML, with its encoding.

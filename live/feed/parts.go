@@ -28,8 +28,11 @@ const (
 	maxChildren  = 64 << 10  // bytes of an item, or of the head
 	maxPart      = 256 << 10 // bytes of a part without its last item
 	maxPartItems = 1000      // of a part
-	mostItems    = 50_000    // of a feed: what follows is cut, since a date that is none costs much
+	mostItems    = 50_000    // of a feed: what follows is cut
+	mostOdd      = 5000      // dates of items that are in no form of a standard: further ones are left out
 )
+
+const itunes = "http://www.itunes.com/DTDs/PodCast-1.0.dtd" // as the parser knows the namespace
 
 var errNoFeed = failf("it is neither RSS, nor Atom, nor a JSON feed")
 
@@ -57,6 +60,7 @@ type splitter struct {
 	all   int          // items of parts that were handed out
 	open  []element    // that are written and have not ended
 	left  int          // elements within these that have not ended and are left out
+	dates dates        // of items
 
 	beginning bool // of a feed is the text
 }
@@ -65,6 +69,7 @@ type splitter struct {
 type element struct {
 	name, space string
 	tag         string // its start
+	markup      string // as its attribute type says
 	kind        kind
 	to          *bytes.Buffer
 	begin       int // of to, where it is
@@ -140,6 +145,9 @@ func (s *splitter) start(t xml.StartElement) {
 		around = s.open[n-1]
 	}
 	space := t.Name.Space[:min(len(t.Name.Space), maxName)]
+	if strings.EqualFold(space, itunes) { // Apple writes it in small letters
+		space = itunes
+	}
 	e := element{name: t.Name.Local, space: space, to: around.to, end: around.end}
 	switch name := strings.ToLower(e.name); {
 	case len(s.open) == 0 || len(s.open) == 1 && name == "channel":
@@ -148,6 +156,11 @@ func (s *splitter) start(t xml.StartElement) {
 		e.kind, e.to, e.end = item, &s.items, s.items.Len()+maxChildren
 	case around.kind != inner:
 		e.end = min(e.to.Len()+maxChild, around.end)
+	}
+	for _, a := range t.Attr {
+		if a.Name.Space == "" && a.Name.Local == "type" {
+			e.markup = strings.ToLower(a.Value)
+		}
 	}
 	e.tag = e.start(around.space, t.Attr)
 	if len(e.name) > maxName || e.to.Len()+len(e.tag) > e.end {
@@ -241,11 +254,71 @@ func (s *splitter) end() error {
 		s.n--
 		return nil
 	}
-	s.write(e, "</"+e.name+">")
+	if s.mend(e) {
+		s.write(e, "</"+e.name+">")
+	}
 	if len(s.open) > 0 && (e.kind == inner || s.n < maxPartItems && s.items.Len() < maxPart) {
 		return nil
 	}
 	return s.hand()
+}
+
+// mend writes what is in an element as the parser reads it best: titles as text, and dates of items, all in
+// one form. It reports whether the element is still there.
+func (s *splitter) mend(e element) (is bool) {
+	if e.kind != inner {
+		return true
+	}
+	inside := e.to.Bytes()[e.begin+len(e.tag):]
+	switch name := strings.ToLower(e.name); {
+	case name == "title" && strings.Contains(e.markup, "html"):
+		text := textOf(inside, strings.Contains(e.markup, "xhtml"))
+		e.to.Truncate(e.begin)
+		e.to.WriteString(e.tag[:len(e.tag)-1] + ` type="text">`)
+		// What is written like a reference in a title is read as one.
+		xml.EscapeText(e.to, []byte(html.EscapeString(text)))
+	case e.to == &s.items && isDate[name]:
+		sent := bytes.TrimSpace(inside)
+		if cdata, is := bytes.CutPrefix(sent, []byte("<![CDATA[")); is {
+			sent = bytes.TrimSpace(bytes.TrimSuffix(cdata, []byte("]]>")))
+		}
+		switch date := s.dates.read(string(sent)); date {
+		case "":
+			e.to.Truncate(e.begin)
+			return false
+		case string(sent):
+		default:
+			e.to.Truncate(e.begin + len(e.tag))
+			e.to.WriteString(date)
+		}
+	}
+	return true
+}
+
+// textOf returns what is written in XHTML, or in HTML within XML, as text in one line.
+func textOf(inside []byte, xhtml bool) string {
+	d := xml.NewDecoder(bytes.NewReader(inside))
+	d.Strict = false
+	d.Entity = xml.HTMLEntity
+	var markup strings.Builder
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return excerpt(asText(markup.String()), maxTitle)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			markup.WriteString("<" + t.Name.Local + ">")
+		case xml.EndElement:
+			markup.WriteString("</" + t.Name.Local + ">")
+		case xml.CharData:
+			if text := string(t); xhtml {
+				markup.WriteString(html.EscapeString(text))
+			} else {
+				markup.WriteString(text)
+			}
+		}
+	}
 }
 
 // hand hands out a part, which is full or the last one.
@@ -369,6 +442,7 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 	}
 	var items []jsonItem
 	size, all := 0, 0
+	var dates dates
 	hand := func() error {
 		document, err := json.Marshal(map[string][]jsonItem{"items": items})
 		if err == nil && len(items) > 0 {
@@ -384,6 +458,7 @@ func jsonItems(d *json.Decoder, part func(document []byte) error) error {
 		if err != nil && !errors.As(err, &other) {
 			return cmp.Or(hand(), err)
 		}
+		it.Published, it.Modified = text(dates.read(string(it.Published))), text(dates.read(string(it.Modified)))
 		if it == (jsonItem{Modified: it.Modified}) { // one without anything in it is none
 			continue
 		}

@@ -9,14 +9,17 @@ import (
 const maxSummary = 500 // characters
 
 // Summary returns the beginning of what is written as HTML, as text in one line.
-func Summary(markup string) string {
+func Summary(markup string) string { return excerpt(asText(markup), maxSummary) }
+
+// asText returns the beginning of what is written as HTML, as text, longer than any excerpt of it.
+func asText(markup string) string {
 	var words strings.Builder
 	z := html.NewTokenizer(strings.NewReader(markup))
 	hidden := "" // name of the element whose text nobody sees
 	for words.Len() < 8*maxSummary {
 		switch z.Next() {
 		case html.ErrorToken:
-			return excerpt(words.String(), maxSummary)
+			return words.String()
 		case html.TextToken:
 			if hidden == "" {
 				words.Write(z.Text())
@@ -37,7 +40,7 @@ func Summary(markup string) string {
 			words.WriteByte(' ')
 		}
 	}
-	return excerpt(words.String(), maxSummary)
+	return words.String()
 }
 
 // excerpt returns the beginning of a text, in one line, with … where it was cut.
