@@ -220,14 +220,19 @@ func userOf(address string) string {
 
 // reader returns the Miniflux or the FreshRSS at an address, with what a file of its secrets holds.
 func reader(miniflux, freshrss, path, secret string) (crawl.Reader, error) {
+	lines := strings.Split(secret, "\n")
 	if miniflux != "" {
+		if len(lines) != 1 {
+			return nil, fmt.Errorf("%s has %d lines; needed is one, the token of an API key of Miniflux",
+				path, len(lines))
+		}
 		return crawl.NewMiniflux(miniflux, secret), nil
 	}
-	token, password, two := strings.Cut(secret, "\n")
-	if !two {
-		return nil, fmt.Errorf("%s has one line; needed are the authentication token of FreshRSS and, "+
-			"in a second line, the API password", path)
+	if len(lines) != 2 {
+		return nil, fmt.Errorf("%s has %d of the two lines that are needed: the authentication token of FreshRSS, "+
+			"and the API password", path, len(lines))
 	}
+	token, password := lines[0], lines[1]
 	u, err := url.Parse(freshrss)
 	if err != nil {
 		return nil, err
