@@ -245,6 +245,31 @@ func TestWholeFeeds(t *testing.T) {
 	}
 }
 
+// TestSeenShrinks: what a feed is remembered for has bounds, also after a look at very many items; within them
+// nothing is forgotten of a feed that shows little for a while.
+func TestSeenShrinks(t *testing.T) {
+	items := func(first, n int) (shown []feed.Item) {
+		for k := range n {
+			shown = append(shown, feed.Item{ID: uint64(first + k)})
+		}
+		return shown
+	}
+	now := time.Now()
+	for _, tt := range []struct{ first, then, left int }{
+		{100_000, 10, mostSeen}, {100_000, 0, mostSeen}, {100_000, 30_000, 100_000},
+		{mostSeen, 1, mostSeen}, {70, 0, 70},
+	} {
+		r := newRecord("http://a.test/feed")
+		r.news(items(1, tt.first), now)
+		for range 3 {
+			if news := r.news(items(1, tt.then), now); len(news) > 0 || len(r.Seen) != tt.left {
+				t.Errorf("of %d, then %d items, %d are new, and %d are remembered; want none and %d",
+					tt.first, tt.then, len(news), len(r.Seen), tt.left)
+			}
+		}
+	}
+}
+
 // TestManyItems: what a reader has found of a feed in one look, however much, is compared with what was seen
 // before in a time that grows with it, and not with its square, since all other feeds wait meanwhile; and
 // what was seen is not new.

@@ -103,6 +103,10 @@ func (c *Crawler) absent(r *record, away *Away, now time.Time) error {
 	return c.learner.Update(learner.Crawl{Source: r.ID.URL, At: now, Outcome: learner.Failed, NotBefore: c.again})
 }
 
+// mostSeen is how many items a feed is remembered for that shows few of them: as many as are remembered
+// of one that shows as many as are read of any.
+const mostSeen = 10_000
+
 // news returns the items that were not seen before, with times at which they can have
 // appeared.
 func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
@@ -128,8 +132,9 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 		r.Items++
 		items = append(items, it)
 	}
-	// It remembers five times what it shows; a hub may send one item alone.
-	room := max(5*len(ids), len(r.Seen))
+	// It remembers five times what it shows, and more of what it has shown, since it may show less for a while,
+	// and a hub sends one item alone.
+	room := max(5*len(ids), min(len(r.Seen), mostSeen))
 	for _, id := range ids {
 		delete(seen, id)
 	}
