@@ -2,6 +2,8 @@ package crawl
 
 import (
 	"bytes"
+	"cmp"
+	"container/heap"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -37,9 +39,10 @@ type hook struct {
 	wait   time.Duration // after the first failure
 
 	// These are locked by the crawler's lock.
-	waiting []*posting // in the order of their places
-	silent  int        // times in a row that it did not answer
-	said    bool       // that it does not take all
+	waiting postings
+	failing int  // of them have failed
+	silent  int  // times in a row that it did not answer
+	said    bool // that it does not take all
 }
 
 // posting is an item that is to be posted, as it is kept.
@@ -49,6 +52,40 @@ type posting struct {
 	Since    time.Time `json:"since,omitzero"` // the first failure
 	Again    time.Time `json:"again,omitzero"` // not before
 	Error    string    `json:"error,omitempty"`
+
+	k int // among those that wait
+}
+
+// postings are items that are to be posted, as a heap of package container/heap: the first is that which is
+// posted next. Those that have failed come after those that have not, by when their waits are over.
+type postings []*posting
+
+func (q postings) Len() int { return len(q) }
+
+func (q postings) Less(i, j int) bool {
+	a, b := q[i], q[j]
+	if (a.Failures > 0) != (b.Failures > 0) {
+		return b.Failures > 0
+	}
+	return cmp.Or(a.Again.Compare(b.Again), a.compare(b.place)) < 0
+}
+
+func (q postings) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].k, q[j].k = i, j
+}
+
+func (q *postings) Push(p any) {
+	*q = append(*q, p.(*posting))
+	(*q)[len(*q)-1].k = len(*q) - 1
+}
+
+func (q *postings) Pop() any {
+	last := len(*q) - 1
+	p := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return p
 }
 
 func (p *posting) name() string { return hookPrefix + p.String() }
@@ -76,7 +113,10 @@ func (h *hook) take(values []store.Value) {
 		// Earlier versions wrote a number for one that had not failed.
 		json.Unmarshal(v.Data, p)
 		p.place, _ = parsePlace(strings.TrimPrefix(v.Name, hookPrefix)) // as they were written
-		h.waiting = append(h.waiting, p)
+		heap.Push(&h.waiting, p)
+		if p.Failures > 0 {
+			h.failing++
+		}
 	}
 }
 
@@ -110,23 +150,20 @@ func (p *posting) due(now time.Time) bool {
 	return left <= 0 || left > 2*longestWait
 }
 
-// next returns the item that is posted next, or nil: one that has failed comes after those that have
-// not, when its wait is over.
-func (h *hook) next(now time.Time) (next *posting) {
-	for _, p := range h.waiting {
-		if p.Failures == 0 {
-			return p
-		}
-		if p.due(now) && (next == nil || p.Again.Before(next.Again)) {
-			next = p
-		}
+// next returns the item that is posted next, or nil if none waits that is due.
+func (h *hook) next(now time.Time) *posting {
+	if len(h.waiting) == 0 || !h.waiting[0].due(now) {
+		return nil
 	}
-	return next
+	return h.waiting[0]
 }
 
 // drop forgets an item.
 func (h *hook) drop(p *posting) {
-	h.waiting = slices.DeleteFunc(h.waiting, func(q *posting) bool { return q == p })
+	heap.Remove(&h.waiting, p.k)
+	if p.Failures > 0 {
+		h.failing--
+	}
 }
 
 // nextNotice returns the item that is next, and its notice. The notice is none if there is no item, or
@@ -226,7 +263,7 @@ func (c *Crawler) postNext(ctx context.Context, next func(now time.Time) *postin
 	}
 	if err == nil {
 		h.drop(p)
-		h.said = h.said && len(h.failed()) > 0
+		h.said = h.said && h.failing > 0
 		return true, 0
 	}
 	if !h.said {
@@ -236,8 +273,10 @@ func (c *Crawler) postNext(ctx context.Context, next func(now time.Time) *postin
 	now := c.clock()
 	if p.Failures++; p.Failures == 1 {
 		p.Since = now
+		h.failing++
 	}
 	p.Again, p.Error = now.Add(h.after(p.Failures)), err.Error()
+	heap.Fix(&h.waiting, p.k)
 	data, err := json.Marshal(p)
 	if err == nil {
 		err = c.store.SetValue(p.name(), data)
@@ -280,7 +319,7 @@ func (c *Crawler) postWaiting(ctx context.Context) {
 	now := c.clock()
 	left := slices.DeleteFunc(slices.Clone(c.hook.waiting), func(p *posting) bool { return !p.due(now) })
 	c.mu.Unlock()
-	slices.SortStableFunc(left, func(a, b *posting) int { return a.Again.Compare(b.Again) })
+	slices.SortFunc(left, func(a, b *posting) int { return cmp.Or(a.Again.Compare(b.Again), a.compare(b.place)) })
 	next := func(time.Time) (p *posting) {
 		if len(left) > 0 {
 			p, left = left[0], left[1:]

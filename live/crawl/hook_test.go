@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ephemera/live/feed"
+	"ephemera/live/store"
 )
 
 // receiver is a program to which items are posted.
@@ -151,6 +152,32 @@ func TestHookRefuses(t *testing.T) {
 			t.Errorf("while there is no answer it waits for %v after %v", wait, last)
 		}
 		s.now, last = s.now.Add(2*longestWait), wait
+	}
+}
+
+// TestHookOrder: items are posted in their order, and those that have failed after them, by their waits.
+func TestHookOrder(t *testing.T) {
+	const n = 100
+	now, h := time.Now(), new(hook)
+	for k := range n {
+		name, data := hookPrefix+place{1, k}.String(), []byte("{}")
+		if k < n/2 {
+			data = must(json.Marshal(posting{Failures: 1, Again: now.Add(-time.Duration(k) * time.Second)}))
+		}
+		h.take([]store.Value{{Name: name, Data: data}})
+	}
+	for i := range n {
+		p, want := h.next(now), n/2+i
+		if i >= n/2 {
+			want = n - 1 - i
+		}
+		if p == nil || p.place.k != want || h.failing != min(n/2, n-i) {
+			t.Fatalf("after %d items of which %d failed comes %+v; want item %d", i, h.failing, p, want)
+		}
+		h.drop(p)
+	}
+	if h.next(now) != nil {
+		t.Error("more wait than there are")
 	}
 }
 
