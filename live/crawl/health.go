@@ -13,25 +13,23 @@ import (
 	"ephemera/live/feed"
 )
 
-// natural compares names as people order them: 2 before 10, whatever the case.
-func natural(a, b string) int {
-	for a != "" && b != "" {
-		if n, m := digits(a), digits(b); n > 0 && m > 0 {
-			x, y := strings.TrimLeft(a[:n], "0"), strings.TrimLeft(b[:m], "0")
-			if d := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); d != 0 {
-				return d
-			}
-			a, b = a[n:], b[m:]
+// natural returns a text that stands among others as people order names: 2 before 10, whatever the case.
+func natural(name string) string {
+	var key strings.Builder
+	for name != "" {
+		if n := digits(name); n > 0 {
+			number := strings.TrimLeft(name[:n], "0")
+			key.WriteByte('0')
+			key.WriteRune(rune(len(number))) // the longer number is the larger one
+			key.WriteString(number)
+			name = name[n:]
 			continue
 		}
-		x, n := utf8.DecodeRuneInString(a)
-		y, m := utf8.DecodeRuneInString(b)
-		if d := cmp.Compare(unicode.ToLower(x), unicode.ToLower(y)); d != 0 {
-			return d
-		}
-		a, b = a[n:], b[m:]
+		letter, n := utf8.DecodeRuneInString(name)
+		key.WriteRune(unicode.ToLower(letter))
+		name = name[n:]
 	}
-	return cmp.Compare(len(a), len(b))
+	return key.String()
 }
 
 // digits returns how many a text begins with.
@@ -40,11 +38,6 @@ func digits(s string) (n int) {
 		n++
 	}
 	return n
-}
-
-// byName orders feeds by name.
-func byName(a, b *record) int {
-	return cmp.Or(natural(a.Name(), b.Name()), cmp.Compare(a.ID.URL, b.ID.URL))
 }
 
 // advice are what people can do of a failure, by words of its reason.

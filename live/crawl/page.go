@@ -217,12 +217,22 @@ func (c *Crawler) named(key string) *record {
 
 // onList returns the feeds of the list, by name.
 func (c *Crawler) onList() (feeds []*record) {
+	type named struct {
+		name string
+		*record
+	}
+	var all []named
 	for _, r := range c.feeds {
 		if r.listed {
-			feeds = append(feeds, r)
+			all = append(all, named{natural(r.Name()), r})
 		}
 	}
-	slices.SortFunc(feeds, byName)
+	slices.SortFunc(all, func(a, b named) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.ID.URL, b.ID.URL))
+	})
+	for _, one := range all {
+		feeds = append(feeds, one.record)
+	}
 	return feeds
 }
 

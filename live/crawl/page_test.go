@@ -80,16 +80,9 @@ func TestNatural(t *testing.T) {
 	want := []string{"1", "Feed 1", "feed 2", "Feed 10", "feed 10b", "Feed 100", "Zebra", "Äther"}
 	got := slices.Clone(want)
 	slices.Reverse(got)
-	slices.SortFunc(got, natural)
+	slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(natural(a), natural(b)) })
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
-	}
-	for _, a := range want {
-		for _, b := range want {
-			if natural(a, b) != -natural(b, a) {
-				t.Errorf("%q and %q", a, b)
-			}
-		}
 	}
 }
 
