@@ -108,6 +108,11 @@ var hostile = []hostileFeed{
 	{name: "items with dates that are none", items: 1, body: func() []byte {
 		return fill(rssBegin, "<item><pubDate>x</pubDate></item>", rssEnd)
 	}},
+	{name: "items with many dates that are none", items: maxItems, body: func() []byte {
+		return pieces(rssBegin, func(k int) string {
+			return fmt.Sprintf("<item><guid>%d</guid>%s</item>", k, strings.Repeat("<pubDate>x</pubDate>", 200))
+		}, rssEnd)
+	}},
 	{name: "JSON items with dates that are none", items: 1, body: func() []byte {
 		return fill(jsonBegin+"{}", `,{"date_published":"x"}`, "]}")
 	}},
