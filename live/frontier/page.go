@@ -185,6 +185,7 @@ type crawlTotals struct {
 
 // crawls returns the totals of the crawls by their names.
 func (s *Server) crawls() (all []crawlTotals) {
+	s.store.Settle() // what is not because the disk is nearly full is shown as it is
 	s.store.View(func(sched *schedule.Schedule) {
 		for _, name := range sched.Crawls() {
 			all = append(all, crawlTotals{name, sched.Counts(name), sched.Ready(name)})

@@ -474,11 +474,10 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	}
 	if r.Queues == 0 {
 		// Those that are ready now, however long it takes to hand them out.
-		ready, err := s.store.Ready(r.Crawl)
-		if err != nil {
+		if err := s.store.Settle(); err != nil {
 			return s.failure(err)
 		}
-		r.Queues = max(1, ready)
+		s.store.View(func(sched *schedule.Schedule) { r.Queues = max(1, sched.Ready(r.Crawl)) })
 	}
 	if r.Key != "" {
 		r.Queues = 1

@@ -12,8 +12,10 @@
 //     as many are completed as its limit says. A hand-out may come in several calls, so that
 //     none of them is long.
 //  4. Queues wait in a heap by the time at which they may be served next, and then
-//     in one by turn, for each number of held URLs. Each call costs the logarithm
-//     of the number of queues for each URL that it moves.
+//     in one by turn, for each number of held URLs. Those that wait for the delay of all are
+//     in one by when they were served, so that another delay leaves their order as it is. Each
+//     call costs the logarithm of the number of queues for each URL that it moves, and moves
+//     so many at most.
 //  5. Memory has the URLs that are held, and of each queue the few that are due
 //     first, its window. The others are on disk, in the order in which they are due;
 //     the schedule asks for more of them ([Disk]) when a window is empty. Whoever
@@ -71,6 +73,9 @@ type Disk interface {
 // mostAtOnce is how many URLs are read at once for one hand-out.
 const mostAtOnce = 512
 
+// mostMoved is how many queues a call moves at most, but for those that it serves.
+const mostMoved = 1000
+
 // Queue is the URLs of one key of a crawl.
 type Queue struct {
 	Limits
@@ -85,8 +90,8 @@ type Queue struct {
 	completed int
 
 	turn    uint64
-	wake    int64               // when it may be served next, or before that
-	in      [2]*indexed[*Queue] // heaps that it is in: of its crawl, of all
+	wake    int64               // of one that is waiting, when it may be served next, or before that
+	in      [2]*indexed[*Queue] // heaps that it is in: of its crawl, if it is ready, of all
 	at      [2]int32            // places there
 	changed bool                // since Changed
 }
@@ -98,21 +103,13 @@ func (q *Queue) Crawl() string { return q.crawl.name }
 type crawl struct {
 	name   string
 	queues map[string]*Queue
-	line   line
+	ready  ready
+	gone   bool // it was removed; its queues and holds may still be in heaps of all
 	Counts
 }
 
-// line is queues waiting for their time and, by how many of their URLs are held,
-// those that are ready.
-type line struct {
-	waiting indexed[*Queue]
-	ready   map[int]*indexed[*Queue]
-}
-
-// newLine returns the line of a crawl, which is number 0 of a queue's, or of all, 1.
-func newLine(k int) line {
-	return line{waiting: indexed[*Queue]{order: &byWake[k]}, ready: map[int]*indexed[*Queue]{}}
-}
+// ready is the queues that may be served, by how many of their URLs are held, each by turn.
+type ready map[int]*indexed[*Queue]
 
 // hold is a URL that was handed out.
 type hold struct {
@@ -139,11 +136,13 @@ type Schedule struct {
 	window int   // how many URLs one has after it was filled or cut; at most twice as many
 	delay  int64 // of queues without one of their own
 	crawls map[string]*crawl
-	all    line
-	holds  indexed[*hold]
-	turns  uint64 // of queues and holds
-	urls   int    // of all queues
-	dirty  []*Queue
+	ready  ready
+	// waiting are the queues that are not ready, but for resting, those that wait for the delay of all.
+	waiting, resting indexed[*Queue]
+	holds            indexed[*hold]
+	turns            uint64 // of queues and holds
+	urls             int    // of all queues
+	dirty            []*Queue
 }
 
 var (
@@ -151,22 +150,25 @@ var (
 		func(a, b *hold) bool { return a.until < b.until || a.until == b.until && a.turn < b.turn },
 		func(h *hold, to int) { h.at = to },
 	}
-	byWake, byTurn [2]order[*Queue] // for a crawl, for all
+	byTurn         [2]order[*Queue] // for a crawl, for all
+	byWake, byLast order[*Queue]    // for all
 )
 
 func init() {
-	for k := range byWake {
+	for k := range byTurn {
 		moved := func(q *Queue, to int) { q.at[k] = int32(to) }
-		byWake[k] = order[*Queue]{func(a, b *Queue) bool { return a.wake < b.wake }, moved}
 		byTurn[k] = order[*Queue]{func(a, b *Queue) bool { return a.turn < b.turn }, moved}
 	}
+	byWake = order[*Queue]{func(a, b *Queue) bool { return a.wake < b.wake }, byTurn[1].moved}
+	byLast = order[*Queue]{func(a, b *Queue) bool { return a.Last < b.Last }, byTurn[1].moved}
 }
 
 // New returns an empty schedule whose queues have that delay unless they have one
 // of their own, and windows of so many URLs.
 func New(delay int64, disk Disk, window int) *Schedule {
 	return &Schedule{
-		delay: delay, disk: disk, window: window, crawls: map[string]*crawl{}, all: newLine(1),
+		delay: delay, disk: disk, window: window, crawls: map[string]*crawl{}, ready: ready{},
+		waiting: indexed[*Queue]{order: &byWake}, resting: indexed[*Queue]{order: &byLast},
 		holds: indexed[*hold]{order: &byEnd},
 	}
 }
@@ -174,11 +176,12 @@ func New(delay int64, disk Disk, window int) *Schedule {
 // behind is by how much a time lies before the latest one when the clock was set back.
 const behind = 60_000
 
-// Advance brings the schedule to a time: n holds at most end, and queues become ready. It
-// returns the URLs whose holds ended, whether more holds are over, which go on until the
-// next calls end them, and whether the clock was set back, so that the ends of holds and
-// the limits of queues are others now. Holds end in the order of their times, and those of
-// one time in the order of the hand-outs, after a start in that in which they were restored.
+// Advance brings the schedule to a time: n holds at most end, and a thousand queues at most
+// become ready, those first whose time came first. It returns the URLs whose holds ended,
+// whether there are more such holds and queues, for the next calls, and whether the clock was
+// set back, so that the ends of holds and the limits of queues are others now. Holds end in the
+// order of their times, and those of one time in the order of the hand-outs, after a start in
+// that in which they were restored.
 //
 // Then each hold lasts for as long as was left of it, and queues that were served later
 // than now, and URLs that were discovered later, were so just now. It looks at each.
@@ -188,13 +191,18 @@ func (s *Schedule) Advance(now int64, n int) (ended []Taken, more, back bool) {
 		s.setBack(now)
 	}
 	s.now = max(s.now, now)
-	for s.over() && len(ended) < n {
-		ended = append(ended, s.end())
+	for ; n > 0 && s.over(); n-- {
+		h := s.holds.items[0]
+		if s.release(h); !h.Queue.crawl.gone {
+			s.wait(h.Queue, h.URL)
+			s.place(h.Queue)
+			ended = append(ended, h.Taken)
+		}
 	}
-	for s.all.waiting.Len() > 0 && s.all.waiting.items[0].wake <= s.now {
-		s.place(s.all.waiting.items[0])
+	for left := mostMoved; left > 0 && s.rested() != nil; left-- {
+		s.place(s.rested())
 	}
-	return ended, s.over(), back
+	return ended, s.over() || s.rested() != nil, back
 }
 
 // Shift says that the clock was set forward by so much, or back, and no time has passed: each
@@ -219,13 +227,15 @@ func (s *Schedule) Shift(by int64) {
 // over reports whether the time of a hold has come.
 func (s *Schedule) over() bool { return s.holds.Len() > 0 && s.holds.items[0].until <= s.now }
 
-// end ends the hold whose time comes first.
-func (s *Schedule) end() Taken {
-	h := s.holds.items[0]
-	s.release(h)
-	s.wait(h.Queue, h.URL)
-	s.place(h.Queue)
-	return h.Taken
+// rested returns a queue that waits though its time has come, or nil.
+func (s *Schedule) rested() *Queue {
+	if s.waiting.Len() > 0 && s.waiting.items[0].wake <= s.now {
+		return s.waiting.items[0]
+	}
+	if s.resting.Len() > 0 && s.delayed(s.resting.items[0]) <= s.now {
+		return s.resting.items[0]
+	}
+	return nil
 }
 
 // setBack goes back to a time.
@@ -324,7 +334,7 @@ func (s *Schedule) IsChanged() bool { return len(s.dirty) > 0 }
 // Changed calls yield with the queues of which what is to be kept changed since the last time.
 func (s *Schedule) Changed(yield func(*Queue)) {
 	for _, q := range s.dirty {
-		if q.changed = false; q.crawl.queues[q.Key] == q {
+		if q.changed = false; !q.crawl.gone {
 			yield(q)
 		}
 	}
@@ -332,25 +342,34 @@ func (s *Schedule) Changed(yield func(*Queue)) {
 	s.dirty = s.dirty[:0]
 }
 
-// place puts a queue where its state says: among the ready, the waiting, or
+// place puts a queue where its state says: among the ready, those that wait, or
 // neither.
 func (s *Schedule) place(q *Queue) {
 	s.displace(q)
-	q.wake = s.opens(q)
-	if q.wake == never {
-		return
-	}
-	for k, l := range [2]*line{&q.crawl.line, &s.all} {
-		h := &l.waiting
-		if q.wake <= s.now {
-			if h = l.ready[len(q.held)]; h == nil {
+	within, delayed := q.opensWithin(), s.delayed(q)
+	q.wake = max(within, delayed)
+	switch {
+	case within == never:
+	case q.wake <= s.now:
+		for k, r := range [2]ready{q.crawl.ready, s.ready} {
+			h := r[len(q.held)]
+			if h == nil {
 				h = &indexed[*Queue]{order: &byTurn[k]}
-				l.ready[len(q.held)] = h
+				r[len(q.held)] = h
 			}
+			q.push(k, h)
 		}
-		heap.Push(h, q)
-		q.in[k] = h
+	case q.Delay < 0 && delayed > within:
+		q.push(1, &s.resting)
+	default:
+		q.push(1, &s.waiting)
 	}
+}
+
+// push puts the queue into a heap.
+func (q *Queue) push(k int, h *indexed[*Queue]) {
+	heap.Push(h, q)
+	q.in[k] = h
 }
 
 // displace takes a queue out of its heaps.
@@ -365,21 +384,22 @@ func (s *Schedule) displace(q *Queue) {
 
 // opens returns when a queue may be served next, but for the number held; or an earlier
 // time, if its window is empty.
-func (s *Schedule) opens(q *Queue) int64 {
-	at := q.opensWithin()
-	if q.Last > 0 && at < never {
-		delay := q.Delay
-		if delay < 0 {
-			delay = s.delay
-		}
-		at = max(at, q.Last+delay)
+func (s *Schedule) opens(q *Queue) int64 { return max(q.opensWithin(), s.delayed(q)) }
+
+// delayed returns until when a queue waits for its delay.
+func (s *Schedule) delayed(q *Queue) int64 {
+	switch {
+	case q.Last == 0:
+		return 0
+	case q.Delay < 0:
+		return q.Last + s.delay
 	}
-	return at
+	return q.Last + q.Delay
 }
 
 // opensWithin is opens for a hand-out that has begun, which the delay does not keep waiting.
 func (q *Queue) opensWithin() int64 {
-	if q.waiting() == 0 || q.Most > 0 && q.completed >= int(q.Most) {
+	if q.waiting() == 0 || q.Most > 0 && q.completed >= int(q.Most) || q.crawl.gone {
 		return never
 	}
 	return max(q.first(), q.Blocked)
@@ -444,7 +464,7 @@ func (q *Queue) Held(url string) *Hold {
 // Held calls yield with the URLs that are held, and when their holds end, in no order.
 func (s *Schedule) Held(yield func(url Taken, until int64) bool) {
 	for _, h := range s.holds.items {
-		if !yield(h.Taken, h.until) {
+		if !h.Queue.crawl.gone && !yield(h.Taken, h.until) {
 			return
 		}
 	}
@@ -534,7 +554,7 @@ type Request struct {
 	Key      string // "" is all; otherwise Crawl is given
 	Queues   int    // at most; 0 is no limit
 	PerQueue int    // URLs of a queue in process at most; 0 is no limit
-	Hold     int64  // for how long
+	Hold     int64  // for how long, above 0
 
 	begun int    // queues
 	queue *Queue // the last of them
@@ -542,8 +562,8 @@ type Request struct {
 	left  int    // URLs that may still be taken of it
 }
 
-// Begun reports whether a queue was found for the request.
-func (r *Request) Begun() bool { return r.begun > 0 }
+// WantsQueue reports whether the request is for more queues than it has found.
+func (r *Request) WantsQueue() bool { return r.Queues == 0 || r.begun < r.Queues }
 
 // Taken is a URL that was handed out.
 type Taken struct {
@@ -552,14 +572,22 @@ type Taken struct {
 }
 
 // Take hands out n URLs at most that are due now: it calls keep with each, before it looks at the disk
-// again. It returns how many they are; fewer than n are all. With the same request it goes on where it
+// again. It returns whether there may be more: it takes no more than n, and passes over no more than a
+// thousand queues that turn out to have nothing for it. With the same request it goes on where it
 // stopped, also within a queue: the delay of that does not keep it from this request, which takes no
 // more of it than waited there at first. After an error of the disk another queue is next.
-func (s *Schedule) Take(r *Request, n int, keep func(t Taken, until int64)) (taken int, err error) {
-	for taken < n && err == nil {
+func (s *Schedule) Take(r *Request, n int, keep func(t Taken, until int64)) (more bool, err error) {
+	for taken, passed := 0, 0; taken < n && passed < mostMoved && err == nil; {
 		q := s.current(r)
 		if q == nil {
-			break
+			if q = s.next(r); q == nil {
+				return false, nil
+			}
+			if !s.begin(r, q) {
+				s.place(q)
+				passed++
+				continue
+			}
 		}
 		s.displace(q) // before what heaps are ordered by changes
 		for ahead := s.window; taken < n && r.left > 0; taken++ {
@@ -583,64 +611,56 @@ func (s *Schedule) Take(r *Request, n int, keep func(t Taken, until int64)) (tak
 		s.change(q)
 		s.place(q)
 	}
-	return taken, err
+	return true, err
 }
 
-// current returns the queue that a request takes from: the one in which it stopped, if there is more
-// for it, or the next one, or nil.
+// current returns the queue in which a request stopped, if there is more for it, or nil.
 func (s *Schedule) current(r *Request) *Queue {
-	if q := r.queue; r.left > 0 && q.turn == r.turn {
+	if q := r.queue; r.left > 0 && q.turn == r.turn && q.opensWithin() <= s.now {
 		if err := s.fill(q, s.window); err != nil || q.opensWithin() <= s.now {
 			return q
 		}
 	}
 	r.left = 0
-	if r.Queues > 0 && r.begun == r.Queues {
-		return nil
+	return nil
+}
+
+// begin has a request go on with a queue, and reports whether that has a URL that is due, or cannot be
+// read.
+func (s *Schedule) begin(r *Request, q *Queue) bool {
+	if s.opens(q) > s.now {
+		return false
 	}
-	q := s.next(r)
-	if q == nil {
-		return nil
+	if err := s.fill(q, s.window); err == nil && s.opens(q) > s.now {
+		return false
 	}
 	r.begun++
 	r.queue, r.left = q, q.waiting()
 	if r.PerQueue > 0 {
 		r.left = min(r.left, r.PerQueue-len(q.held))
 	}
-	return q
+	return true
 }
 
-// next returns the queue whose turn it is, and which has a URL that is due or cannot be read,
-// or nil.
+// next returns the queue whose turn it is as far as memory knows, or nil.
 func (s *Schedule) next(r *Request) *Queue {
-	for {
-		q := s.ready(r)
-		if q == nil {
-			return nil
-		}
-		if err := s.fill(q, s.window); err != nil || s.opens(q) <= s.now {
-			return q
-		}
-		s.place(q)
+	if !r.WantsQueue() {
+		return nil
 	}
-}
-
-// ready returns the queue whose turn it is as far as memory knows, or nil.
-func (s *Schedule) ready(r *Request) *Queue {
 	open := func(held int) bool { return r.PerQueue == 0 || held < r.PerQueue }
 	if r.Key != "" {
 		q := s.Lookup(r.Crawl, r.Key)
-		if q == nil || q.wake > s.now || !open(len(q.held)) {
+		if q == nil || s.opens(q) > s.now || !open(len(q.held)) {
 			return nil
 		}
 		return q
 	}
-	l := s.lineOf(r.Crawl)
+	l := s.readyOf(r.Crawl)
 	var first *Queue
-	for held, h := range l.ready {
+	for held, h := range l {
 		switch {
 		case h.Len() == 0:
-			delete(l.ready, held)
+			delete(l, held)
 		case open(held) && (first == nil || h.items[0].turn < first.turn):
 			first = h.items[0]
 		}
@@ -658,39 +678,63 @@ func (s *Schedule) SetLimits(q *Queue, to Limits) {
 // Delay returns the delay of queues without one of their own.
 func (s *Schedule) Delay() int64 { return s.delay }
 
-// SetDelay changes the delay of all queues without one of their own. It looks at
-// each.
-func (s *Schedule) SetDelay(delay int64) {
-	s.delay = delay
-	for _, c := range s.crawls {
-		for _, q := range c.queues {
-			if q.Delay < 0 {
-				s.place(q)
-			}
-		}
+// SetDelay changes the delay of all queues without one of their own.
+func (s *Schedule) SetDelay(delay int64) { s.delay = delay }
+
+// Remove forgets a queue, or a crawl if key is nil, and returns how many URLs it had. They take up memory
+// until sweep was called, which calls pause after each thousand of them: the schedule can be used meanwhile.
+func (s *Schedule) Remove(crawlName string, key *string) (n int, sweep func(pause func())) {
+	c := s.crawls[crawlName]
+	if c != nil && key != nil {
+		c = s.split(c, *key)
+	} else if c != nil {
+		delete(s.crawls, crawlName)
 	}
+	if c == nil {
+		return 0, func(func()) {}
+	}
+	c.gone = true
+	n = c.Scheduled + c.Completed
+	s.urls -= n
+	return n, func(pause func()) { s.sweep(c, pause) }
 }
 
-// RemoveQueue forgets a queue and returns how many URLs it had.
-func (s *Schedule) RemoveQueue(q *Queue) int {
-	n := q.scheduled() + q.completed
-	s.urls -= n
-	q.crawl.Completed -= q.completed
-	if scheduled := q.scheduled(); scheduled > 0 {
-		q.crawl.Scheduled -= scheduled
-		q.crawl.Active--
-	}
-	for _, h := range q.held {
-		s.release(h)
+// split has a queue of a crawl be in one of its own, which it returns, or nil if there is no such queue.
+func (s *Schedule) split(c *crawl, key string) *crawl {
+	q := c.queues[key]
+	if q == nil {
+		return nil
 	}
 	s.displace(q)
-	q.turn = 0 // no request goes on in it
-	delete(q.crawl.queues, q.Key)
-	q.crawl.Queues--
-	if q.crawl.Queues == 0 {
-		delete(s.crawls, q.crawl.name)
+	own := &crawl{name: c.name, queues: map[string]*Queue{key: q}, ready: ready{}, Counts: q.Counts()}
+	q.crawl = own
+	c.Queues--
+	c.Active -= own.Active
+	c.Scheduled -= own.Scheduled
+	c.Held -= own.Held
+	c.Completed -= own.Completed
+	if delete(c.queues, key); c.Queues == 0 {
+		delete(s.crawls, c.name)
 	}
-	return n
+	return own
+}
+
+// sweep takes what is left of a removed crawl out of the heaps of all.
+func (s *Schedule) sweep(c *crawl, pause func()) {
+	n := 0
+	moved := func() {
+		if n++; n%mostMoved == 0 {
+			pause()
+		}
+	}
+	for _, q := range c.queues {
+		for _, h := range q.held {
+			s.release(h)
+			moved()
+		}
+		s.displace(q)
+		moved()
+	}
 }
 
 // Counts returns the totals of the queue.
@@ -710,24 +754,23 @@ func (s *Schedule) Counts(crawl string) Counts {
 	return Counts{}
 }
 
-// lineOf returns the queues of a crawl, or of all if crawl is "", by when they are
-// served.
-func (s *Schedule) lineOf(crawl string) *line {
+// readyOf returns the queues of a crawl, or of all if crawl is "", that are ready.
+func (s *Schedule) readyOf(crawl string) ready {
 	if crawl == "" {
-		return &s.all
+		return s.ready
 	}
 	if c := s.crawls[crawl]; c != nil {
-		return &c.line
+		return c.ready
 	}
-	return &line{}
+	return nil
 }
 
 // Ready returns how many queues of a crawl, or of all if crawl is "", could be
 // served now but for the number held. Some may turn out to have nothing that is due, of those
-// whose next URLs are on disk.
+// whose next URLs are on disk, or to wait, after the delay of all has become longer.
 func (s *Schedule) Ready(crawl string) int {
 	n := 0
-	for _, h := range s.lineOf(crawl).ready {
+	for _, h := range s.readyOf(crawl) {
 		n += h.Len()
 	}
 	return n
@@ -752,7 +795,7 @@ func (s *Schedule) QueuesOf(crawl string) []*Queue {
 func (s *Schedule) Restore(crawlName, key string, k Kept) *Queue {
 	c := s.crawls[crawlName]
 	if c == nil {
-		c = &crawl{name: crawlName, queues: map[string]*Queue{}, line: newLine(0)}
+		c = &crawl{name: crawlName, queues: map[string]*Queue{}, ready: ready{}}
 		s.crawls[crawlName] = c
 	}
 	q := &Queue{

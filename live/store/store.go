@@ -563,7 +563,7 @@ func (s *Store) tick() {
 const endedAtOnce = takenAtOnce
 
 // advance brings the schedule to the time, and keeps what is otherwise by that. It reports whether
-// more holds are over, which the next call ends.
+// there is more to be done for that, by the next call.
 func (s *Store) advance() (more bool) {
 	s.tick()
 	now, newest := s.moment.Time.UnixMilli(), s.sched.Newest()
@@ -837,18 +837,17 @@ func (s *Store) Held(id schedule.ID) bool {
 	return h != nil && h.Until > s.sched.Now()
 }
 
-// Ready ends all holds that are over, part after part, so that others get at the schedule in between,
-// and returns how many queues could be served then, as [schedule.Schedule.Ready] does.
-func (s *Store) Ready(crawl string) (n int, err error) {
+// Settle ends all holds that are over, and has all queues be ready whose time has come, part after part,
+// so that others get at the schedule in between.
+func (s *Store) Settle() error {
 	for more := true; more; {
 		if err := s.lockForWrite(); err != nil {
-			return 0, err
+			return err
 		}
 		more = s.advance()
-		n = s.sched.Ready(crawl)
 		s.end()
 	}
-	return n, nil
+	return nil
 }
 
 // Record is what is kept of a URL.
@@ -861,8 +860,8 @@ type Record struct {
 
 // Take hands out n URLs at most that are due, as [schedule.Schedule.Take] does, and returns
 // when their holds are on disk. It takes part after part, so that others get at the schedule in
-// between, and waits for the disk once. As long as a request has found no queue, it goes on while there
-// are holds that are over.
+// between, and waits for the disk once. A request that finds less than it wants goes on until the schedule
+// is settled.
 func (s *Store) Take(r *schedule.Request, n int) (records []Record, err error) {
 	var commit *Commit // of the last holds, which are on disk after all others
 	for more := true; more && err == nil; {
@@ -895,7 +894,7 @@ func (s *Store) take(records []Record, r *schedule.Request, n int) ([]Record, *C
 	}
 	over := s.advance()
 	part := min(n-len(records), takenAtOnce)
-	taken, err := s.sched.Take(r, part, func(t schedule.Taken, until int64) {
+	more, err := s.sched.Take(r, part, func(t schedule.Taken, until int64) {
 		id := idOf(t)
 		records = append(records, Record{ID: id, Due: t.URL.Due, Created: t.URL.Created})
 		s.deleteWait(id, t.URL.Due)
@@ -903,7 +902,7 @@ func (s *Store) take(records []Record, r *schedule.Request, n int) ([]Record, *C
 		s.key[0] = kindURL // the key is that of the hold but for the kind
 		s.mark(s.key)
 	})
-	more := taken == part && len(records) < n || over && !r.Begun()
+	more = len(records) < n && (more || over && r.WantsQueue())
 	return records, s.end(), more, err
 }
 
@@ -1099,8 +1098,7 @@ func (s *Store) Queues(crawl string, yield func(key string, active bool) bool) e
 	})
 }
 
-// View calls f with the schedule as it is now, in which some holds that are over may not be ended. f
-// must not change it.
+// View calls f with the schedule as it is now, but for what [Store.Settle] does. f must not change it.
 func (s *Store) View(f func(*schedule.Schedule)) {
 	s.mu.Lock()
 	defer s.end()
@@ -1111,8 +1109,10 @@ func (s *Store) View(f func(*schedule.Schedule)) {
 // Crawls returns the names of the crawls, sorted.
 func (s *Store) Crawls() []string {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Sorted(slices.Values(s.sched.Crawls()))
+	names := s.sched.Crawls()
+	s.mu.Unlock()
+	slices.Sort(names)
+	return names
 }
 
 // Limits returns what a queue is held to, if there is such a queue.
@@ -1156,15 +1156,7 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 	if err := s.lockForRelease(); err != nil {
 		return 0, err
 	}
-	var queues []*schedule.Queue
-	if key == nil {
-		queues = s.sched.QueuesOf(crawl)
-	} else if q := s.sched.Lookup(crawl, *key); q != nil {
-		queues = append(queues, q)
-	}
-	for _, q := range queues {
-		n += s.sched.RemoveQueue(q)
-	}
+	n, sweep := s.sched.Remove(crawl, key)
 	soon := string(appendQueue(nil, kindSoon, crawl, key))
 	maps.DeleteFunc(s.soon, func(url string, _ bool) bool { return strings.HasPrefix(url, soon) })
 	for _, kind := range []byte{kindURL, kindWait, kindHold, kindSoon, kindQueue} {
@@ -1173,7 +1165,14 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 	}
 	s.apply(false) // which URLs are in it is not known
 	s.seed[1] = maphash.MakeSeed()
-	s.end().Wait()
+	commit := s.end()
+	s.mu.Lock()
+	sweep(func() {
+		s.mu.Unlock() // others get at the schedule
+		s.mu.Lock()
+	})
+	s.mu.Unlock()
+	commit.Wait()
 	return n, nil
 }
 

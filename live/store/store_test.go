@@ -272,12 +272,6 @@ type modelRequest struct {
 
 // take returns n URLs of the request at most with what is kept of them.
 func (m *model) take(now int64, r *modelRequest, n int) (got []string) {
-	var taken []*modelURL
-	defer func() {
-		for _, u := range taken { // no hold ends within the call
-			u.until = now + r.Hold
-		}
-	}()
 	for len(got) < n {
 		q := r.queue
 		if r.left == 0 || !slices.Contains(m.queues, q) || q.served != r.served || q.closed(now) ||
@@ -289,9 +283,8 @@ func (m *model) take(now int64, r *modelRequest, n int) (got []string) {
 		}
 		due := q.due(now)
 		due = due[:min(len(due), r.left, n-len(got))]
-		taken = append(taken, due...)
 		for _, u := range due {
-			u.until = math.MaxInt64
+			u.until = now + r.Hold
 			m.turns++
 			u.turn = m.turns
 			got = append(got, show(&u.Record))
@@ -504,7 +497,9 @@ func walk(t *testing.T, seed uint64) {
 		case call < 17:
 			now += span()                     // so that many holds are over at once
 			if r == nil || rng.IntN(2) == 0 { // otherwise it goes on
-				r = &modelRequest{Request: schedule.Request{Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: span()}}
+				r = &modelRequest{Request: schedule.Request{
+					Queues: rng.IntN(4), PerQueue: rng.IntN(4), Hold: 1 + span(),
+				}}
 				if rng.IntN(2) == 0 {
 					r.Crawl = id.Crawl
 					if rng.IntN(2) == 0 {
@@ -520,9 +515,9 @@ func walk(t *testing.T, seed uint64) {
 				got = append(got, show(&taken[i]))
 			}
 			var want []string
-			for over := true; over; over = over && r.begun == 0 {
+			for over := true; over; over = over && len(want) < n && (r.Queues == 0 || r.begun < r.Queues) {
 				over = m.end(now)
-				want = m.take(now, r, n)
+				want = append(want, m.take(now, r, n-len(want))...)
 			}
 			check(*r, got, want)
 		case call < 20:

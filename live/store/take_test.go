@@ -94,7 +94,8 @@ func TestOthersInBetween(t *testing.T) {
 }
 
 // TestHoldsEndInParts: of holds that are over a thousand end under one lock, so that others get at the schedule
-// in between. Who finds what is wanted waits for no more of them, and who finds nothing waits for all.
+// in between, and so a thousand queues become ready. Who finds what is wanted waits for no more of them, and
+// who finds less waits for all.
 func TestHoldsEndInParts(t *testing.T) {
 	const all = 5*endedAtOnce + 1
 	for _, queues := range []int{1, all} {
@@ -116,9 +117,9 @@ func TestHoldsEndInParts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		take := func(crawl string, hold int64, want int) {
+		take := func(crawl string, hold int64, want, queues int) {
 			t.Helper()
-			records, err := s.Take(&schedule.Request{Crawl: crawl, Hold: hold}, math.MaxInt)
+			records, err := s.Take(&schedule.Request{Crawl: crawl, Queues: queues, Hold: hold}, math.MaxInt)
 			if len(records) != want || err != nil {
 				t.Fatalf("%d queues: %d URLs of crawl %s are handed out, want %d: %v",
 					queues, len(records), crawl, want, err)
@@ -129,27 +130,107 @@ func TestHoldsEndInParts(t *testing.T) {
 		}
 		put("last", "k", 0)
 		put("ready", "k", 0)
-		take("c", 1000, all)
-		take("last", 1001, 1)
+		take("c", 1000, all, 0)
+		take("last", 1001, 1, 1)
 		now += 2000
 		held = []int{all}
-		if take("ready", 1000, 1); s.sched.Counts("c").Held != all-endedAtOnce {
+		if take("ready", 1000, 1, 1); s.sched.Counts("c").Held != all-endedAtOnce {
 			t.Errorf("%d queues: one who finds a queue has ended %d holds, want %d",
 				queues, all-s.sched.Counts("c").Held, endedAtOnce)
 		}
-		if take("last", 1000, 1); s.sched.Counts("c").Held > 0 {
+		if take("last", 1000, 1, 2); s.sched.Counts("c").Held > 0 {
 			t.Errorf("%d queues: %d holds that end before that of a URL last", queues, s.sched.Counts("c").Held)
 		}
-		take("c", 1000, all)
+		take("c", 1000, all, 0)
 		now += 2000
-		if ready, err := s.Ready("c"); ready != queues || err != nil {
-			t.Errorf("%d of %d queues are ready: %v", ready, queues, err)
+		if err := s.Settle(); s.sched.Ready("c") != queues || err != nil {
+			t.Errorf("%d of %d queues are ready: %v", s.sched.Ready("c"), queues, err)
 		}
-		take("c", 1000, all)
+		take("c", 1000, all, 0)
 		for k := 1; k < len(held); k++ {
 			if n := held[k-1] - held[k]; n > endedAtOnce {
 				t.Errorf("%d queues: under one lock %d holds end, want %d at most", queues, n, endedAtOnce)
 			}
+		}
+	}
+}
+
+// TestDeleteInParts: while a crawl is deleted others put URLs into it and take them: each of these is deleted and
+// counted, or there to the last record, also after a power cut.
+func TestDeleteInParts(t *testing.T) {
+	const all = 10_000
+	var now atomic.Int64
+	now.Store(1e9)
+	disk := vfs.NewCrashableMem()
+	open := func(fs vfs.FS) *Store {
+		s, err := Open("frontier", &Options{FS: fs, Now: func() time.Time { return time.UnixMilli(now.Load()) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open(disk)
+	put := func(i int) {
+		id := schedule.ID{Crawl: "c", Key: fmt.Sprint(i % all), URL: fmt.Sprint(i)}
+		if added, _, err := s.Discover(id, 1, 1, nil); !added || err != nil {
+			t.Fatal(i, added, err)
+		}
+	}
+	take := func() {
+		if _, err := s.Take(&schedule.Request{Crawl: "c", Queues: all / 4, Hold: 1000}, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range all {
+		put(i)
+	}
+	take()
+	now.Add(2000) // holds are over, and not ended
+	var removed int
+	done := make(chan error)
+	go func() {
+		n, err := s.Remove("c", nil)
+		removed = n
+		done <- err
+	}()
+	n, ended := all, false
+	for last := 0; !ended || last < 100; n++ {
+		select {
+		case err := <-done:
+			if ended = true; err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+		if put(n); ended {
+			last++
+		}
+		if n%100 == 0 {
+			take()
+			now.Add(500)
+		}
+	}
+	s.mu.Lock()
+	s.end().Wait()
+	want := s.sched.Counts("c")
+	again := open(crash(disk, 0, 1))
+	s.Close()
+	defer again.Close()
+	got := again.sched.Counts("c")
+	if got != want || removed < all || removed+got.Scheduled != n {
+		t.Errorf("%d URLs were put and %d deleted; there are %+v, and before the power cut %+v",
+			n, removed, got, want)
+	}
+	for kind, want := range map[byte]int{
+		kindURL: got.Scheduled, kindWait: got.Scheduled - got.Held, kindHold: got.Held, kindQueue: got.Queues,
+	} {
+		found := 0
+		err := again.each([]byte{kind, 0}, []byte{kind + 1}, func(_, _, _, _ []byte) (bool, error) {
+			found++
+			return true, nil
+		})
+		if found != want || err != nil {
+			t.Errorf("there are %d records %c, want %d: %v", found, kind, want, err)
 		}
 	}
 }
