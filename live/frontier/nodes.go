@@ -119,7 +119,8 @@ func askAll[In, Out any](ctx context.Context, n *nodes, local bool, in *In, f ca
 	for i, address := range n.addresses {
 		if peer := n.peers[address]; peer != nil {
 			g.Go(func() (err error) {
-				answers[i], err = f(peer, toHandOn(ctx), in)
+				// The names of crawls come in one message, however many they are.
+				answers[i], err = f(peer, toHandOn(ctx), in, grpc.MaxCallRecvMsgSize(math.MaxInt32))
 				return ofNode(address, err)
 			})
 		}

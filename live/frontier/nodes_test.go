@@ -93,6 +93,26 @@ func neighbours(t *testing.T, n int, learn ...LearnOptions) (all []*service) {
 	return all
 }
 
+// TestLongListOfCrawls: the names of so many crawls that they take more than the 4 MB of a message that clients
+// read by default reach a client that reads more, also those of another node.
+func TestLongListOfCrawls(t *testing.T) {
+	nodes := neighbours(t, 2)
+	const n = 17_000
+	for i := range n {
+		id := schedule.ID{Crawl: fmt.Sprintf("%0*d", longestKey, i), Key: "h", URL: "http://h/"}
+		must(nodes[1].store.Put(id, 1000, start*1000, nil))
+	}
+	for _, s := range nodes {
+		got, err := s.ListCrawls(ctx, &pb.Local{}, grpc.MaxCallRecvMsgSize(8<<20))
+		if len(got.GetValues()) != n || err != nil {
+			t.Errorf("listed are %d crawls of %d: %v", len(got.GetValues()), n, err)
+		}
+		if _, err := s.ListCrawls(ctx, &pb.Local{}); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("a client that reads 4 MB gets the error %v", err)
+		}
+	}
+}
+
 // TestNodes: whichever of three nodes is asked, the owner of a key has its URLs and answers.
 func TestNodes(t *testing.T) {
 	nodes := neighbours(t, 3)
