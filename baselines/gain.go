@@ -197,8 +197,17 @@ func (l gainLaw) timesExponential() gainLaw {
 	}
 	out := gainLaw{step: reach / points, loss: make([]float64, points)}
 	whole := l.Mean() / loss(0) // the cells that were left out
-	for k := range out.loss {
-		out.loss[k] = loss(float64(k)*out.step) * whole
+	// e^(−t/S) falls by one factor from point to point. It is computed anew at each 64th, so that
+	// rounding does not add up.
+	for j, s := range at {
+		fall, left := math.Exp(-out.step/s), 0.
+		for k := range out.loss {
+			if k%64 == 0 {
+				left = whole * mass[j] * s * math.Exp(-float64(k)*out.step/s)
+			}
+			out.loss[k] += left
+			left *= fall
+		}
 	}
 	return out
 }
