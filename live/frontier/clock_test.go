@@ -2,12 +2,48 @@ package frontier
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	pb "ephemera/live/frontier/urlfrontier"
 )
+
+// clocked is a service with a learned crawl of a few URLs, which a client fetches as they are handed
+// out, and each of which has an item ten minutes before a fetch.
+type clocked struct {
+	*service
+	minute, fetched int
+	last            [8]int // minute of the last fetch of each URL
+}
+
+var clockedCrawl = LearnOptions{PerHour: 4, Longest: Duration{10 * time.Hour}}
+
+func newClocked(t *testing.T, fs vfs.FS, boot string, clock int64) *clocked {
+	s := &service{T: t, fs: fs, clock: &atomic.Int64{}, ahead: &atomic.Int64{}, boot: boot}
+	s.clock.Store(clock)
+	s.start(clockedCrawl)
+	return &clocked{service: s}
+}
+
+func (s *clocked) pass(minutes int) {
+	for end := s.minute + minutes; s.minute < end; s.minute += 15 {
+		s.server.opt.Learned.Advance()
+		for _, u := range s.infos(inCrawl("L")) {
+			var i int
+			fmt.Sscanf(u.Url, "http://h%d/", &i)
+			s.last[i] = s.minute
+			s.fetched++
+			published := []time.Time{s.server.now().Add(-10 * time.Minute)}
+			s.want(s.put(report(u.Url, 0, published)), u.Url+" OK")
+		}
+		s.wait(15 * 60)
+	}
+}
 
 // TestClock holds that whatever the clock is set to, while the service runs or after it was
 // killed, each learned URL is fetched within the longest interval, by the budget, and what
@@ -18,68 +54,61 @@ func TestClock(t *testing.T) {
 	if testing.Short() {
 		sizes = []int64{hour, 30 * year}
 	}
-	for _, d := range sizes {
-		for _, steps := range [][]int64{{d}, {-d}, {d, -d}, {-d, d}} {
-			for k := range 4 {
-				restarts, boot := k%2 > 0, []string{"", "1"}[k/2]
-				t.Run(fmt.Sprint(steps, restarts, boot), func(t *testing.T) {
-					opt := LearnOptions{PerHour: 4, Longest: Duration{10 * time.Hour}}
-					s := serve(t, opt)
-					s.boot = boot
-					const n = 8
-					for i := range n {
-						s.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
-					}
-					minute, fetched := 0, 0
-					var last [n]int
-					pass := func(minutes int) {
-						for end := minute + minutes; minute < end; minute += 15 {
-							s.server.opt.Learned.Advance()
-							for _, u := range s.infos(inCrawl("L")) {
-								var i int
-								fmt.Sscanf(u.Url, "http://h%d/", &i)
-								last[i] = minute
-								fetched++
-								published := []time.Time{s.server.now().Add(-10 * time.Minute)}
-								s.want(s.put(report(u.Url, 0, published)), u.Url+" OK")
-							}
-							s.wait(15 * 60)
-						}
-					}
-					pass(60 * 60)
-					before := s.server.opt.Learned.Summaries(n)[0].Beliefs[0].Items
-					for _, step := range steps {
-						s.clock.Add(step)
-						s.ahead.Add(step)
-						if restarts {
-							s.restart(opt)
-						}
-						pass(30)
-					}
-					begin, had := minute, fetched
-					for range 40 {
-						pass(60)
-						for i := range n {
-							if wait := minute - max(begin, last[i]); wait > 11*60 {
-								t.Fatalf("URL %d is not fetched for %d minutes", i, wait)
-							}
-						}
-					}
-					if fetched-had > 4*40+8 || fetched-had < 2*40 {
-						t.Errorf("%d fetches in 40 hours of at most 4", fetched-had)
-					}
-					after := s.server.opt.Learned.Summaries(n)[0].Beliefs[0]
-					now := s.server.now()
-					// A step of a month that no uptime shows is taken for a month without items.
-					asTime := boot == "" && d == month
-					learned := asTime || after.Items > before/2 && after.Items < before*2
-					if !learned || after.Due.After(now.Add(11*time.Hour)) {
-						t.Errorf("%v items an hour are thought to be %v; the next fetch is due at %v, now is %v",
-							before, after.Items, after.Due, now)
-					}
-				})
+	for _, boot := range []string{"", "1"} {
+		// What is learned at first is the same for all, who go on from copies of the disk.
+		disk := vfs.NewCrashableMem()
+		first := newClocked(t, disk, boot, start*1000)
+		for i := range first.last {
+			first.put(discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), CrawlID: "L"}))
+		}
+		first.pass(56 * 60)
+		first.stop()
+		for _, d := range sizes {
+			for _, steps := range [][]int64{{d}, {-d}, {d, -d}, {-d, d}} {
+				for _, restarts := range []bool{false, true} {
+					t.Run(fmt.Sprint(steps, restarts, boot), func(t *testing.T) {
+						whole := vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}
+						s := newClocked(t, disk.CrashClone(whole), boot, first.clock.Load())
+						defer func() { s.stop() }()
+						// A step of a month that no uptime shows is taken for a month without items.
+						s.keepsUp(steps, restarts, boot == "" && d == month)
+					})
+				}
 			}
 		}
+	}
+}
+
+// keepsUp has some hours pass, then the clock be set by some steps, and then forty hours pass.
+func (s *clocked) keepsUp(steps []int64, restarts, asTime bool) {
+	s.pass(4 * 60)
+	before := s.server.opt.Learned.Summaries(len(s.last))[0].Beliefs[0].Items
+	for _, step := range steps {
+		s.clock.Add(step)
+		s.ahead.Add(step)
+		if restarts {
+			s.restart(clockedCrawl)
+		}
+		s.pass(30)
+	}
+	begin, had := s.minute, s.fetched
+	for range 40 {
+		s.pass(60)
+		for i, last := range s.last {
+			if wait := s.minute - max(begin, last); wait > 11*60 {
+				s.Fatalf("URL %d is not fetched for %d minutes", i, wait)
+			}
+		}
+	}
+	if fetched := s.fetched - had; fetched > 4*40+8 || fetched < 2*40 {
+		s.Errorf("%d fetches in 40 hours of at most 4", fetched)
+	}
+	after := s.server.opt.Learned.Summaries(len(s.last))[0].Beliefs[0]
+	now := s.server.now()
+	learned := asTime || after.Items > before/2 && after.Items < before*2
+	if !learned || after.Due.After(now.Add(11*time.Hour)) {
+		s.Errorf("%v items an hour are thought to be %v; the next fetch is due at %v, now is %v",
+			before, after.Items, after.Due, now)
 	}
 }
 
