@@ -213,7 +213,7 @@ func (c *Crawler) enlist(outlines []Outline) error {
 		r := c.feeds[o.URL]
 		if r == nil {
 			r = newRecord(o.URL)
-			r.Title = o.Title
+			r.Title = feed.Line(o.Title)
 			c.feeds[o.URL] = r
 			if _, err := c.keep(r, nil); err != nil {
 				return err

@@ -495,6 +495,8 @@ func TestOdd(t *testing.T) {
 		{itunesBegin, `<item><itunes:title>Part 1</itunes:title></item>`, rssEnd, "Part 1", ""},
 		{itunesBegin, `<item><itunes:title>1</itunes:title><title>A: 1</title></item>`, rssEnd, "A: 1", ""},
 		{jsonBegin, `{"id":"1","title":"&amp; is an entity"}`, "]}", "&amp; is an entity", ""},
+		{jsonBegin, `{"id":"1","title":"a\u001b]0;b\u0007\u009bc\u0000"}`, "]}", "a ]0;b c", ""},
+		{rssBegin, `<item><title>a&amp;#27;[2Jb</title></item>`, rssEnd, "a [2Jb", ""},
 		{jsonBegin, `{"id":"1","external_url":"/else"}`, "]}", "", "http://h/else"},
 		{jsonBegin, `{"id":"1","external_url":"/else","url":"/here"}`, "]}", "", "http://h/here"},
 		{rssBegin, `<item><enclosure url="/1.mp3" type="audio/mpeg"/></item>`, rssEnd, "", "http://h/1.mp3"},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mmcdole/gofeed"
@@ -250,8 +251,14 @@ var linkHeader = regexp.MustCompile(`<([^>]*)>[^,]*?;\s*rel="?(hub|self)\b`)
 
 // Line returns the beginning of a title, in one line.
 func Line(s string) string {
-	r := []rune(strings.Join(strings.Fields(s), " "))
+	r := []rune(inLine(s))
 	return string(r[:min(len(r), maxTitle)])
+}
+
+// inLine returns a text in one line, without the characters by which it would command a terminal.
+func inLine(s string) string {
+	none := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+	return strings.Join(strings.FieldsFunc(s, none), " ")
 }
 
 // declaration is that of XML, with its encoding.

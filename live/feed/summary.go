@@ -45,7 +45,7 @@ func asText(markup string) string {
 
 // excerpt returns the beginning of a text, in one line, with … where it was cut.
 func excerpt(s string, most int) string {
-	r := []rune(strings.Join(strings.Fields(s), " "))
+	r := []rune(inLine(s))
 	if len(r) <= most {
 		return string(r)
 	}
