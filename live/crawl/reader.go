@@ -70,7 +70,6 @@ func (c *Crawler) look(p feed.Place) Look {
 type own struct {
 	path    string
 	fetcher *feed.Fetcher
-	fetched sync.Map // results that are still to be asked for, by address
 
 	// What was read last.
 	text  []byte
@@ -94,17 +93,11 @@ func (o *own) Feeds() (feeds []Outline, left []error, err error) {
 	return o.feeds, o.left, nil
 }
 
-// Refresh implements [Reader].
-func (o *own) Refresh(p feed.Place) error {
-	o.fetched.Store(p.URL, o.fetcher.Fetch(p))
-	return nil
-}
+// Refresh implements [Reader]. Nothing is kept between two calls here, so it is Entries that fetches.
+func (o *own) Refresh(feed.Place) error { return nil }
 
 // Entries implements [Reader].
-func (o *own) Entries(p feed.Place) Look {
-	res, _ := o.fetched.LoadAndDelete(p.URL)
-	return Look{Result: res.(feed.Result)}
-}
+func (o *own) Entries(p feed.Place) Look { return Look{Result: o.fetcher.Fetch(p)} }
 
 const (
 	readerTimeout = 2 * time.Minute // in which it fetches a feed, or gives pages of new entries
