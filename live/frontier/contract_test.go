@@ -381,6 +381,30 @@ func TestHoldsThatEndTogether(t *testing.T) {
 	}
 }
 
+// TestLongMetadata: of URLs with much metadata fewer are read ahead for a client, so that memory has room for
+// those of many.
+func TestLongMetadata(t *testing.T) {
+	s := serve(t)
+	const n, bytes = 3 * together, 40_000
+	for i := range n {
+		id := schedule.ID{Crawl: DefaultCrawl, Key: "h", URL: fmt.Sprint("http://h/", i)}
+		long := map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("x", bytes)}}}
+		must(s.store.Put(id, 1000, start*1000, metadata(&pb.URLInfo{Metadata: long}, 1000, nil)))
+	}
+	stream := must(s.GetURLs(ctx, &pb.GetParams{}))
+	must(stream.Recv())
+	for {
+		held := must(s.GetStats(ctx, &pb.QueueWithinCrawlParams{})).InProcess
+		if held > together+bytesTogether/bytes {
+			t.Fatalf("a client that read one URL has %d", held)
+		}
+		if held > together { // those that are read ahead are taken
+			break
+		}
+	}
+	s.want(len(all(stream)), n-1)
+}
+
 func TestGateOfQueue(t *testing.T) {
 	s := serve(t)
 	key := &pb.GetParams{Key: "h", MaxUrlsPerQueue: 0, DelayRequestable: 1, Item: &pb.GetParams_CrawlID{}}

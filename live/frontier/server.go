@@ -50,6 +50,8 @@ const (
 	// client gets the first ones soon, and many wait for few syncs. One that goes away leaves no
 	// more held than about twice what it was sent.
 	together, mostTogether = 1000, 16_000
+	// bytesTogether is how many bytes of metadata they are to have at most, by those that came before.
+	bytesTogether = 16 << 20
 )
 
 // Server serves the protocol: it has a method for each call.
@@ -511,7 +513,11 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 			return nil
 		}
 		if len(t.records) == n {
-			n = min(2*n, mostTogether)
+			bytes := 0
+			for i := range t.records {
+				bytes += len(t.records[i].Data)
+			}
+			n = max(1, min(2*n, mostTogether, bytesTogether/(bytes/n+1)))
 			next := make(chan taken, 1)
 			go func(n int) { next <- take(n) }(n)
 			ahead = next
