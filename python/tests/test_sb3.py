@@ -88,12 +88,22 @@ def test_episodes_in_worlds_of_sb3(kind):
     assert len(np.unique(seeds)) == 8 and 0 <= np.min(seeds) <= np.max(seeds) < 2**63
 
 
-def measured(out, algorithm, epochs):
+@pytest.fixture
+def script(monkeypatch, capsys):
+    """Return a function that calls the script of the tasks with arguments and returns what it says."""
+    module = peers()
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["measure.py", *map(str, arguments)])
+        module.main()
+        return capsys.readouterr().out
+
+    return call
+
+
+def measured(script, out, algorithm, epochs):
     """Call the script of the tasks for one agent; what it says, and the rows of the file."""
-    script = Path(__file__).parents[1] / "peers" / "measure.py"
-    command = [sys.executable, script, out, "--epochs", str(epochs), "--seeds", "1", "--agents", algorithm]
-    command += ["--tasks", "TableIMean-v1"]
-    done = subprocess.run(command, check=True, timeout=300, capture_output=True, text=True)
+    said = script(out, "--epochs", epochs, "--seeds", 1, "--agents", algorithm, "--tasks", "TableIMean-v1")
     ((task, agents),) = json.loads(out.read_text()).items()
     assert task == "TableIMean-v1" and set(agents) == {"whittle", algorithm}
     for of in agents.values():
@@ -102,34 +112,34 @@ def measured(out, algorithm, epochs):
     assert agents["whittle"]["rows"][0]["share"] == 1 and 0 < agents[algorithm]["rows"][0]["share"] < 1.01
     assert len(agents[algorithm]["rows"][0]["curve"]) == 10
     assert [len(ends) for ends in agents[algorithm]["rows"][0]["held"].values()] == [3] * (1 + (algorithm != "DQN"))
-    return done.stdout, agents
+    return said, agents
 
 
 @pytest.mark.parametrize("algorithm", ["A2C", "DQN"])
-def test_peers(tmp_path, algorithm):
+def test_peers(tmp_path, script, algorithm):
     """The script of the tasks trains and tests an agent."""
-    said, agents = measured(tmp_path / "tasks.json", algorithm, 3000)
+    said, agents = measured(script, tmp_path / "tasks.json", algorithm, 3000)
     assert len(said.splitlines()) == 2 and agents[algorithm]["made"]["epochs"] == 3000
 
 
-def test_rows_of_peers(tmp_path):
+def test_rows_of_peers(tmp_path, script):
     """The script of the tasks keeps its rows, and makes those again that were made in another way."""
     out = tmp_path / "tasks.json"
-    said, agents = measured(out, "PPO", 5000)
+    said, agents = measured(script, out, "PPO", 5000)
     assert {of["made"]["version"] for of in agents.values()} == {ephemera.__version__}
     assert len(said.splitlines()) == 2 and agents["PPO"]["made"]["epochs"] == 5000
-    assert measured(out, "PPO", 5000) == ("", agents)
-    said, shorter = measured(out, "PPO", 3000)
+    assert measured(script, out, "PPO", 5000) == ("", agents)
+    said, shorter = measured(script, out, "PPO", 3000)
     assert "what PPO earns is stale" in said and shorter["PPO"]["made"]["epochs"] == 3000
     kept = json.loads(out.read_text())
     for of in kept["TableIMean-v1"].values():
         of["made"]["version"] = "0.0.1"  # as of another version, in which all was the same
     out.write_text(json.dumps(kept))
-    assert measured(out, "PPO", 3000) == ("", kept["TableIMean-v1"])
+    assert measured(script, out, "PPO", 3000) == ("", kept["TableIMean-v1"])
     for of in kept["TableIMean-v1"].values():
         of["made"]["check"][0] += 1  # as of another world
     out.write_text(json.dumps(kept))
-    said, again = measured(out, "PPO", 3000)
+    said, again = measured(script, out, "PPO", 3000)
     assert said.count("is stale") == 2 and again["whittle"] == shorter["whittle"]
     assert again["PPO"]["rows"][0]["share"] == shorter["PPO"]["rows"][0]["share"]
 
