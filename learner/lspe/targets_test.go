@@ -70,6 +70,16 @@ func alike(n int, budget float64) func(uint64) env.Instance {
 	return func(uint64) env.Instance { return quiet(n, budget) }
 }
 
+// humps returns two sources alike whose interest rises first, so that waiting pays though there is budget
+// for more crawls.
+func humps(uint64) env.Instance {
+	in := quiet(2, 1)
+	for i := range in.Sources {
+		in.Sources[i].Law, in.Sources[i].Rate = env.LawHump, 50
+	}
+	return in
+}
+
 var targets = []target{
 	{"rates about 1", 10000, .99, .98, .01, false, 10, rare(1)},
 	{"rates about .1", 10000, .98, .965, math.Inf(-1), false, 10, rare(.1)},
@@ -88,6 +98,7 @@ var targets = []target{
 	{"mixture", 10000, .99, .985, .08, false, 10, named("lognormal:50:%d:mixture", 10)},
 	{"mixture, 40", 10000, .985, .975, math.Inf(-1), false, 10, named("lognormal:50:%d:mixture", 40)},
 	{"hump", 10000, .98, .97, .1, false, 10, named("lognormal:50:%d:hump", 10)},
+	{"two humps, budget 1", 10000, .98, .97, .1, false, 10, humps},
 	{"reshuffled", 10000, .985, .97, .02, true, 10, named("lognormal:50:%d", 10)},
 	{"lognormal 200, 20", 10000, .995, .985, .02, false, 10, named("lognormal:200:%d", 20)},
 	{"wide 100, 10", 10000, .99, .985, .02, false, 10, named("wide:100:%d", 10)},
@@ -115,7 +126,7 @@ var ablations = []struct {
 
 // TestTargets: given nothing but costs and budget the learner earns what the
 // table says, in instances on which nothing was chosen. Without -full it plays
-// three worlds for fewer epochs.
+// six worlds for fewer epochs.
 func TestTargets(t *testing.T) {
 	envtest.Alone(t)
 	if !*full {
@@ -128,6 +139,8 @@ func TestTargets(t *testing.T) {
 			{"exponential", named("lognormal:50:%d", 10), shares{.985, .97}},
 			{"mixture", named("lognormal:50:%d:mixture", 10), shares{.98, .97}},
 			{"one of rate .1", alike(1, 1), shares{.99, .93}},
+			{"ten, budget 10", alike(10, 10), shares{.998, .975}}, // .994 and .964 without evidence at a price of 0
+			{"two humps, budget 1", humps, shares{.98, .97}},      // .912, where crawls come long before they are due
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				var got shares // mean of ten seeds
