@@ -958,7 +958,7 @@ func TestFaults(t *testing.T) {
 	for _, rule := range slices.Sorted(maps.Keys(faults)) {
 		t.Run(rule, func(t *testing.T) {
 			r := newReferee(t, 120)
-			play(t, r, rule, 112, max(1, faults[rule].days), 6*time.Hour)
+			play(t, r, rule, 112, max(1, faults[rule].days), 2*time.Hour)
 			if len(r.wrong[rule]) == 0 {
 				t.Error("it was not noticed")
 			}
