@@ -100,7 +100,7 @@ go build -o "$work/sweep" ./cmd/sweep
 cat >"$work/cluster.toml" <<'TOML'
 question = "Does a cluster give the same bytes as one machine?"
 seeds = 16
-steps = 30000
+steps = 15000
 learner.algorithm = "paper"
 learner.kappa = [0.01, 0.1, 1, 10]
 instance.budget = [1, 2]
