@@ -37,7 +37,9 @@ HERE = Path(__file__).parent
 TEST, LEARN = 1001, 10_000  # first seed of the worlds of the test, epochs of the learners
 EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
 EPOCHS = 200_000  # for which the deep agents are trained
-LONG = {("Lognormal10-v1", "PPO"): 1_000_000, ("Lognormal10-v1", "A2C"): 1_000_000}  # of others
+LONG = {  # of others
+    (f"{task}-v1", agent): 1_000_000 for task in ("Lognormal10", "PowerLaw") for agent in ("PPO", "A2C")
+}
 TENTHS = 10  # parts of a training curve
 HELD, WORLDS = 3001, 50  # first seed and number of the worlds that show whether the last tenths brought anything
 FLAT = 1.0  # points of the bound: a training is flat when its last tenth brought less, with 95 %
