@@ -23,7 +23,8 @@ import (
 //  1. [Crawler.SavePooled] writes what all sources have in common.
 //  2. [Crawler.SourceState] returns what is known of one source, with its crawls of this
 //     epoch, which the learner has not taken up yet.
-//  3. [Crawler.Recall] takes the sources up again.
+//  3. [Crawler.Recall] takes the sources up again, and [Crawler.AddAgain] one that was
+//     removed while others went on.
 
 // SavePooled writes a state file without sources.
 func (c *Crawler) SavePooled(w io.Writer) error {
@@ -191,6 +192,30 @@ func (c *Crawler) Recall(now time.Time, sources iter.Seq[Recalled]) (anew int, e
 	}
 	c.goOn(asked)
 	return anew, nil
+}
+
+// AddAgain adds a source that was removed, with what SourceState returned before. What its next
+// crawl finds has gathered since the last one before it was removed; of one in the very epoch in
+// which it was, only the time counts. With a state of another learner, or of epochs of another
+// length under an objective other than freshness, it is a new source, and that is reported.
+func (c *Crawler) AddAgain(name string, s Source, state []byte) (anew bool, err error) {
+	if err := c.Add(name, s); err != nil {
+		return false, err
+	}
+	parts, ok := c.learner.(bySource)
+	if !ok {
+		return true, nil
+	}
+	i := c.place[name]
+	crawled, at, err := c.restoreSource(i, parts.Source(i), state)
+	if err != nil {
+		return true, nil
+	}
+	if crawled != nil {
+		c.view.Last[i] = at
+	}
+	c.resume(i)
+	return false, nil
 }
 
 // restoreSource takes up the state of source i, of which the learner keeps what known

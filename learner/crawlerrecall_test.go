@@ -239,3 +239,63 @@ func TestRecallRules(t *testing.T) {
 		t.Errorf("%d crawls without kills, %d with them", sum[0], sum[1])
 	}
 }
+
+// TestAddAgain: a source that was removed for a while goes on where it was, and what it published
+// meanwhile counts as what its next crawl finds. Its longest interval has gone on, too.
+func TestAddAgain(t *testing.T) {
+	for _, tt := range []struct {
+		source, away int // hours
+		rate         float64
+		first        bool // it is crawled next
+	}{{1, 0, 1.5, false}, {1, 1, 1.5, false}, {1, 50, 1.5, true}, {11, 50, 3. / 122, true}} {
+		t.Run(fmt.Sprintf("source %d, %d hours", tt.source, tt.away), func(t *testing.T) {
+			k, r := keep(t, CrawlerOptions{Budget: 3}), stream.New(1, stream.Test)
+			now := k.learn(r, began, 2000)
+			k.c.Select(now, 0)
+			name := fmt.Sprint(tt.source)
+			k.update(Crawl{Source: name, At: now, Items: publish(tt.source, k.kept[name].Last, now)})
+			before := k.beliefs()[name]
+			state, err := k.c.SourceState(name)
+			if err == nil {
+				err = k.c.Remove(name)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			gone := *k.kept[name]
+			delete(k.kept, name)
+			for range tt.away {
+				for i := 2; i < 11; i++ {
+					if name := fmt.Sprint(i); r.Intn(i) == 0 {
+						k.update(Crawl{Source: name, At: now, Items: publish(i, k.kept[name].Last, now)})
+					}
+				}
+				now = now.Add(time.Hour)
+				k.c.Select(now, 0)
+			}
+			if anew, err := k.c.AddAgain(name, Source{Longest: 24 * time.Hour}, state); err != nil || anew {
+				t.Fatal(anew, err)
+			}
+			k.kept[name] = &gone
+			if got := k.beliefs()[name]; !near(got.Items, before.Items, 1e-9) || got.Last != before.Last {
+				t.Errorf("%+v is thought of it; before it was %+v", got, before)
+			}
+			now = now.Add(time.Hour)
+			if names := k.c.Select(now, 3); tt.first && !slices.Contains(names, name) {
+				t.Errorf("%v are crawled next", names)
+			}
+			k.update(Crawl{Source: name, At: now, Items: publish(tt.source, gone.Last, now)})
+			k.c.Select(now.Add(2*time.Hour), 0)
+			if got := k.beliefs()[name]; !near(got.Items, tt.rate, .1) {
+				t.Errorf("it is thought to publish %v items an hour; it publishes %v", got.Items, tt.rate)
+			}
+		})
+	}
+	c := newTestCrawler(t, CrawlerOptions{Budget: 3})
+	if anew, err := c.AddAgain("1", Source{}, []byte(`{"of":"another"}`)); err != nil || !anew || !c.Has("1") {
+		t.Errorf("with another learner's state: new is %v, %v", anew, err)
+	}
+	if anew, err := c.AddAgain("1", Source{}, nil); err == nil {
+		t.Errorf("a source that is there was added: %v", anew)
+	}
+}
