@@ -255,11 +255,36 @@ func (c *Crawler) enroll() (err error) {
 		switch {
 		case err != nil:
 		case wanted && !has:
-			err = c.learner.Add(address, c.opt.limits())
+			err = c.admit(r)
 		case !wanted && has:
-			err = c.learner.Remove(address)
+			err = c.dismiss(r)
 		}
 	}
+	return err
+}
+
+// dismiss has the learner crawl a feed no longer, and keeps what it knows of it.
+func (c *Crawler) dismiss(r *record) error {
+	state, err := c.learner.SourceState(r.ID.URL)
+	if err != nil {
+		return err
+	}
+	r.Left = &left{state, c.seq}
+	if !r.held { // else it is kept at the end of what is under way
+		if _, err := c.keep(r, nil); err != nil {
+			return err
+		}
+	}
+	return c.learner.Remove(r.ID.URL)
+}
+
+// admit has the learner crawl a feed, with what it knew of it before. What is left to be learned of the
+// journal, after a start, may have that: then the feed is a new one.
+func (c *Crawler) admit(r *record) (err error) {
+	if r.Left == nil || r.Left.Seq > c.seq {
+		return c.learner.Add(r.ID.URL, c.opt.limits())
+	}
+	_, err = c.learner.AddAgain(r.ID.URL, c.opt.limits(), r.Left.State)
 	return err
 }
 

@@ -99,6 +99,56 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestComesBack: a feed that is off the list for a while keeps what was learned of it, also over a
+// restart, and where the learner begins anew it is learned once.
+func TestComesBack(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		restart, anew bool
+	}{{"", false, false}, {"restarted", true, false}, {"learned anew", true, true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newReferee(t, 30)
+			l := newLife(t, r.Server, 30, address(0), address(1))
+			s := l.open(io.Discard).pass(75 * time.Hour)
+			s.pass(10 * time.Minute) // so that the learner takes up the last answers
+			type known struct {
+				Learned struct{ Rate struct{ Items, Log float64 } }
+			}
+			learned := func() (k known) {
+				check(json.Unmarshal(must(s.learner.SourceState(address(0))), &k))
+				return k
+			}
+			before := learned().Learned.Rate
+			list := func(urls ...string) {
+				check(os.WriteFile(s.OPML, []byte(opml(urls...)), 0o644))
+				s.pass(2 * time.Hour)
+			}
+			list(address(1))
+			if s.learner.Has(address(0)) {
+				t.Error("it is crawled though it is off the list")
+			}
+			if tt.restart {
+				l.Begin = s.now
+				if tt.anew {
+					check(s.store.SetValue(learnerName, nil))
+					check(s.store.Close())
+					check(os.WriteFile(s.OPML, []byte(opml(address(0), address(1))), 0o644))
+				} else {
+					check(s.Close())
+				}
+				s = l.open(io.Discard)
+			}
+			defer func() { s.Close() }()
+			check(os.WriteFile(s.OPML, []byte(opml(address(0), address(1))), 0o644))
+			s.pass(10 * time.Minute)
+			after := learned().Learned.Rate
+			if !(math.Abs(before.Log-after.Log) < .1 && math.Abs(before.Items-after.Items) < .1*before.Items) {
+				t.Errorf("%+v is known of it; before it was %+v", after, before)
+			}
+		})
+	}
+}
+
 // TestOtherVersion: a learner that another version saved is kept under another name, and
 // the journal is learned anew.
 func TestOtherVersion(t *testing.T) {

@@ -40,6 +40,7 @@ type record struct {
 	Missed    int        `json:"missed,omitempty"` // requests that showed nothing but new items
 	Looks     []look     `json:"looks,omitempty"`  // the last ones, the last first
 	Hours     [7][24]int `json:"hours,omitzero"`   // when items were published, by day from Monday and hour, UTC
+	Left      *left      `json:"left,omitempty"`   // of one that was taken off the list
 
 	Worth      float64     `json:"-"` // of an item
 	Categories []Folder    `json:"-"` // of the list
@@ -50,6 +51,12 @@ type record struct {
 	pushing    bool        // a hub is sending its items
 	heard      time.Time   // up to when hubs have made their requests of it
 	same       *record     // that is asked for at its place: itself, or another that moved there
+}
+
+// left is what the learner knew of a feed that it no longer crawls, for the case that it comes back.
+type left struct {
+	State json.RawMessage `json:"state"`
+	Seq   uint64          `json:"seq"` // the last entry of the journal that is in it
 }
 
 func newRecord(address string) *record {
