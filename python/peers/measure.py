@@ -38,7 +38,14 @@ TEST, LEARN = 1001, 10_000  # first seed of the worlds of the test, epochs of th
 EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
 EPOCHS = 200_000  # for which the deep agents are trained
 LONG = {  # of others
-    (f"{task}-v1", agent): 1_000_000 for task in ("Lognormal10", "PowerLaw") for agent in ("PPO", "A2C")
+    (f"{task}-v1", agent): 1_000_000
+    for task, agents in {
+        "Lognormal10": ("PPO", "A2C"),
+        "PowerLaw": ("PPO", "A2C"),
+        "Drift": ("PPO", "A2C"),
+        "Recording-hn": ("PPO", "DQN"),
+    }.items()
+    for agent in agents
 }
 TENTHS = 10  # parts of a training curve
 HELD, WORLDS = 3001, 50  # first seed and number of the worlds that show whether the last tenths brought anything
