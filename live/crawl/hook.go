@@ -150,12 +150,14 @@ func (p *posting) due(now time.Time) bool {
 	return left <= 0 || left > 2*longestWait
 }
 
-// next returns the item that is posted next, or nil if none waits that is due.
+// next returns the item that is posted next, or nil if none waits that is due: the first, or after the
+// clock was set back one whose wait is longer than any, which stands behind all others.
 func (h *hook) next(now time.Time) *posting {
-	if len(h.waiting) == 0 || !h.waiting[0].due(now) {
+	k := slices.IndexFunc(h.waiting, func(p *posting) bool { return p.due(now) })
+	if k < 0 {
 		return nil
 	}
-	return h.waiting[0]
+	return h.waiting[k]
 }
 
 // drop forgets an item.

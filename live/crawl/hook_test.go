@@ -181,6 +181,24 @@ func TestHookOrder(t *testing.T) {
 	}
 }
 
+// TestHookAfterClockSetBack: an item that is to wait longer than any does, as the clock was set back, is
+// not held up by one that is refused again and again.
+func TestHookAfterClockSetBack(t *testing.T) {
+	now, h := time.Now(), new(hook)
+	for k, wait := range []time.Duration{time.Minute, 30 * time.Hour} {
+		data := must(json.Marshal(posting{Failures: 1, Again: now.Add(wait)}))
+		h.take([]store.Value{{Name: hookPrefix + place{1, k}.String(), Data: data}})
+	}
+	p := h.next(now)
+	if p == nil || p.place.k != 1 {
+		t.Fatalf("%+v is next; want item 1", p)
+	}
+	h.drop(p)
+	if p := h.next(now); p != nil {
+		t.Errorf("%+v is next, which still waits", p)
+	}
+}
+
 // TestHookOfRound: a round posts each item that waits once, those that failed before last, whichever the
 // program does not take, and says so. Where it does not answer at all, the others are left for later.
 func TestHookOfRound(t *testing.T) {
