@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"math"
 	"os"
 	"os/exec"
@@ -227,6 +229,9 @@ func overlay(t *testing.T, dir string, edits []edit) string {
 	var replace struct{ Replace map[string]string }
 	replace.Replace = map[string]string{}
 	for file, text := range texts {
+		if _, err := parser.ParseFile(token.NewFileSet(), file, text, 0); err != nil {
+			t.Error(err)
+		}
 		whole, err := filepath.Abs(file)
 		if err != nil {
 			t.Fatal(err)
