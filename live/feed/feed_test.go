@@ -361,6 +361,8 @@ func TestCharsets(t *testing.T) {
 	for _, tt := range []struct{ contentType, body, want string }{
 		{"text/xml; charset=utf-8", doc(` encoding="iso-8859-1"`, "Käse"), "Käse"},
 		{"text/xml", doc(` encoding="ISO-8859-1"`, "K\xe4se"), "Käse"},
+		{"text/xml; charset=iso-8859-1", doc(` encoding="UTF-8"`, "Käse"), "Käse"},
+		{"text/xml; charset=iso-8859-1", doc(` encoding="UTF-8"`, "K\xe4se"), "Käse"},
 		{"text/xml; charset=windows-1251", doc("", "\xd1\xfb\xf0"), "Сыр"},
 		{"text/xml; charset=iso-8859-1", "\xef\xbb\xbf" + doc("", "Käse"), "Käse"},
 		{"text/xml", "\xff\xfe" + utf16(doc(` encoding="utf-16"`, "K")), "K"},

@@ -291,18 +291,23 @@ func plain(body []byte, contentType string) []byte {
 
 // encoding returns the name of that of a body. A byte order mark decides over the HTTP
 // header, and this over the declaration (RFC 7303). Without any of them it is what the
-// bytes are. JSON is UTF-8, whatever a header says (RFC 8259, section 8.1).
+// bytes are. JSON is UTF-8, whatever a header says (RFC 8259, section 8.1); so is XML that says so and
+// is, as some servers name one charset for all that they have.
 func encoding(body []byte, contentType string) (name string) {
 	starts := func(with string) bool { return bytes.HasPrefix(body, []byte(with)) }
 	start := bytes.TrimLeft(body[:min(len(body), 1024)], "\ufeff \t\r\n")
 	if bytes.HasPrefix(start, []byte("{")) && !starts("{\x00") {
 		contentType = "application/json; charset=utf-8"
 	}
+	m := declaration.FindSubmatch(body)
+	if m != nil && strings.EqualFold(string(m[1]), "utf-8") && utf8.Valid(body) {
+		return "utf-8"
+	}
 	if _, name, certain := charset.DetermineEncoding(body[:min(len(body), 3)], contentType); certain {
 		return name
 	}
 	// A declaration that is read as ASCII is none of UTF-16.
-	if m := declaration.FindSubmatch(body); m != nil {
+	if m != nil {
 		if _, name := charset.Lookup(string(m[1])); name != "" && !strings.HasPrefix(name, "utf-16") {
 			return name
 		}
