@@ -418,7 +418,8 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestLinks: an item of RSS without a link has that which its id is, if it is one, and else none.
+// TestLinks: an item of RSS without a link has that which its id is, if it is one, and else none. A link
+// that is a script is none.
 func TestLinks(t *testing.T) {
 	for _, tt := range []struct{ item, want string }{
 		{"<guid>http://h/1</guid><link>/2</link>", "http://h/2"},
@@ -427,6 +428,9 @@ func TestLinks(t *testing.T) {
 		{`<guid isPermaLink="false">http://h/1</guid>`, ""},
 		{"<guid>1</guid>", ""},
 		{"<title>x</title>", ""},
+		{"<guid>1</guid><link>JavaScript://h/%0aalert(1)</link>", ""},
+		{"<guid>1</guid><link>data:text/html,x</link>", ""},
+		{"<guid>1</guid><link>magnet:?xt=x</link>", "magnet:?xt=x"},
 	} {
 		f, err := Parse([]byte(rssBegin+"<item>"+tt.item+"</item>"+rssEnd), "", at)
 		if err != nil || f.Items[0].Link != tt.want {

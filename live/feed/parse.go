@@ -168,11 +168,14 @@ func newItem(of *gofeed.Feed, it *gofeed.Item, at *url.URL) Item {
 // link returns where a link of a page leads, or nothing.
 func link(at *url.URL, to string) string {
 	u, err := at.Parse(to)
-	if err != nil || to == "" || len(to) > maxLink {
+	if err != nil || to == "" || len(to) > maxLink || slices.Contains(runs, u.Scheme) {
 		return ""
 	}
 	return u.String()
 }
+
+// runs are the schemes of links that lead nowhere: a page that has one runs what is written in it.
+var runs = []string{"javascript", "vbscript", "data"}
 
 func hash(name string) uint64 {
 	sum := sha256.Sum256([]byte(name))
