@@ -13,13 +13,24 @@ import (
 // ExportPath is where a crawler that runs gives what it found.
 const ExportPath = "/export.csv"
 
+// stalled is for how long a client may take nothing of an export. What is read meanwhile stays on the disk
+// as it was.
+const stalled = time.Minute
+
+// onward writes to a client for as long as that takes what is written.
+type onward struct{ http.ResponseWriter }
+
+func (w onward) Write(p []byte) (int, error) {
+	http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(stalled)) // if it is a connection
+	return w.ResponseWriter.Write(p)
+}
+
 // serveExport writes what was found.
 func (c *Crawler) serveExport(w http.ResponseWriter, _ *http.Request) {
-	http.NewResponseController(w).SetWriteDeadline(time.Time{}) // if it is a connection
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="items.csv"`)
-	if _, err := c.WriteRecording(w); err != nil {
+	if _, err := c.WriteRecording(onward{w}); err != nil {
 		c.opt.Log.Error("an export was broken off", "error", err)
 		panic(http.ErrAbortHandler) // so that it is not taken for whole
 	}

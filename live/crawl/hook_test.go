@@ -328,3 +328,35 @@ func TestRecordingOfRunning(t *testing.T) {
 		t.Error("half of it was taken for whole")
 	}
 }
+
+// impatient is a client whose connection counts writes that may take for ever, or no longer than all before.
+type impatient struct {
+	*httptest.ResponseRecorder
+	until   time.Time
+	writes  int
+	forEver int
+}
+
+func (w *impatient) SetWriteDeadline(t time.Time) error {
+	w.until = t
+	return nil
+}
+
+func (w *impatient) Write(p []byte) (int, error) {
+	if w.writes++; w.until.IsZero() {
+		w.forEver++
+	}
+	w.until = time.Time{}
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestStalledExport: each part of a recording has a time of its own to reach a client, however many there
+// are, so that one that takes nothing more is cut off.
+func TestStalledExport(t *testing.T) {
+	s := foldered(t, newReferee(t, 30)).pass(40 * time.Hour)
+	w := &impatient{ResponseRecorder: httptest.NewRecorder()}
+	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, ExportPath, nil))
+	if w.writes < 2 || w.forEver > 0 {
+		t.Errorf("%d of %d writes have no time in which they are to end", w.forEver, w.writes)
+	}
+}
