@@ -88,11 +88,13 @@ func TestAnswers(t *testing.T) {
 		fresh   time.Duration
 		url     string // of the next fetch; "" for the same
 		reason  string
+		anew    bool // it is asked for all that it has, not for changes
 	}{
 		{name: "s-maxage", status: 200, body: example, header: "Cache-Control=s-maxage=7200,x-max-age=1",
 			outcome: Found},
 		{name: "304 with max-age", status: 304, header: "Cache-Control=public, MAX-AGE=\"60\"",
 			outcome: Unchanged, fresh: time.Minute},
+		{name: "304 unasked", status: 304, anew: true, outcome: Failed, reason: "was not asked for changes"},
 		{name: "503 with a date", status: 503,
 			header:  "Date=Sun, 06 Nov 1994 08:49:37 GMT\nRetry-After=Sun, 06 Nov 1994 09:49:37 GMT",
 			outcome: Failed, retry: time.Hour},
@@ -186,7 +188,11 @@ func TestAnswers(t *testing.T) {
 				f.Timeout = time.Second
 			}
 			const from = "http://a.test/feed"
-			got := f.Fetch(Place{URL: from})
+			place := Place{URL: from, Final: from, ETag: `"x"`}
+			if tt.anew {
+				place = Place{URL: from}
+			}
+			got := f.Fetch(place)
 			if got.Outcome != tt.outcome || got.Retry != tt.retry || got.Fresh != tt.fresh ||
 				got.Place.URL != cmp.Or(tt.url, from) {
 				t.Errorf("%s, %v and %v (%v), then %s; want %s, %v and %v",

@@ -376,6 +376,10 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 			out.Place.Bytes = len(body)
 		}
 	case http.StatusNotModified:
+		if sent := r.Request.Header; sent.Get("If-None-Match")+sent.Get("If-Modified-Since") == "" {
+			out.Err = failf("its server answers %s, and was not asked for changes", r.Status)
+			return
+		}
 		out.Outcome, out.Fresh = Unchanged, max(out.Fresh, out.Place.MaxAge)
 	case http.StatusGone:
 		out.Outcome, out.Err = Gone, failf("its server says that it is gone")
