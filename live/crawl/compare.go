@@ -232,6 +232,41 @@ func (o *Options) compare(
 	// Schedules decide in epochs, which begin a minute after the hour.
 	begin = begin.Add(time.Hour - time.Minute - time.Second).Truncate(time.Hour).Add(time.Minute)
 	out = &comparison{Made: now, To: now}
+	out.choose(all, begin)
+	kept, err := out.collect(all, begin)
+	if err != nil || out.Why != "" {
+		return out, err
+	}
+	who := "this crawler"
+	if o.Shadow {
+		who = readerName(o.Reader) + ", by its own rule"
+	}
+	out.Rivals = []rival{newRival(who, kept.looks, kept.minutes)}
+	rec, err := env.PublishedColumns.Parse(ctx, "what was found", &kept.table)
+	if err != nil {
+		return nil, err
+	}
+	opt := Options{
+		PerHour: float64(kept.looks) / out.To.Sub(out.From).Hours(), Objective: o.Objective,
+		Shortest: o.Shortest, Longest: o.Longest,
+	}
+	length, budget := opt.epoch()
+	return out, out.playAll(ctx, &replayed{
+		rec: rec.With(out.feeds).Between(begin.Unix(), now.Unix()),
+		how: env.ReplayOptions{
+			Epoch: length, Budget: budget, Decay: 1e-6, Part: env.PartWhole, Items: true, Overrun: true,
+		},
+		opt: opt, waits: kept.waits, measured: out.measured,
+		counts: func(i int, published time.Time) bool {
+			return out.measured(published) && !all[out.feeds[i]].failing(published)
+		},
+	}, o.Shadow)
+}
+
+// choose says of each feed whether it is left out, and why, and sets the time that is measured: the
+// last half of that in which all that is older than the last look at each feed is known.
+func (c *comparison) choose(all map[string]*observed, begin time.Time) {
+	now := c.Made
 	quarter := now.Sub(begin) / 4
 	for _, f := range all {
 		failed := time.Duration(0)
@@ -249,20 +284,31 @@ func (o *Options) compare(
 			f.left = ofFailing
 		case f.since.After(begin.Add(quarter)):
 			f.left = ofNew
-		case f.last.Before(out.To) && now.Sub(f.last) < 24*time.Hour:
-			out.To = f.last // all that is older is known
+		case f.last.Before(c.To) && now.Sub(f.last) < 24*time.Hour:
+			c.To = f.last
 		}
 	}
-	out.From = out.To.Add(-out.To.Sub(begin) / 2)
-	measured := func(at time.Time) bool { return !at.Before(out.From) && at.Before(out.To) }
+	c.From = c.To.Add(-c.To.Sub(begin) / 2)
+}
 
-	var text bytes.Buffer
-	table := csv.NewWriter(&text)
+// measured reports whether items and looks of a time are measured.
+func (c *comparison) measured(at time.Time) bool { return !at.Before(c.From) && at.Before(c.To) }
+
+// collected is what was found at the feeds that are not left out.
+type collected struct {
+	table   bytes.Buffer    // a recording of it
+	waits   []time.Duration // between two looks at each feed, at least
+	minutes []float64       // from publication to look, of the items that are measured
+	looks   int             // of the time that is measured
+}
+
+// collect collects what was found, and counts what is left out.
+func (c *comparison) collect(all map[string]*observed, begin time.Time) (*collected, error) {
+	kept := &collected{}
+	table := csv.NewWriter(&kept.table)
 	table.Write([]string{"source", "published_unix", "number"})
-	var names []string
-	var waited []float64
 	left := map[string][]float64{}
-	looks, rows := 0, 0
+	rows := 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		f := all[name]
 		for _, it := range f.items {
@@ -270,10 +316,10 @@ func (o *Options) compare(
 			if why == "" && f.failing(it.published) {
 				why = whileFailed
 			}
-			if wait := it.at.Sub(it.published).Minutes(); measured(it.published) && why != "" {
+			if wait := it.at.Sub(it.published).Minutes(); c.measured(it.published) && why != "" {
 				left[why] = append(left[why], wait)
-			} else if measured(it.published) {
-				waited = append(waited, wait)
+			} else if c.measured(it.published) {
+				kept.minutes = append(kept.minutes, wait)
 			}
 			if f.left == "" && !it.first && !it.published.Before(begin) {
 				rows++
@@ -283,101 +329,95 @@ func (o *Options) compare(
 		if f.left != "" {
 			continue
 		}
-		names = append(names, name)
+		c.feeds, kept.waits = append(c.feeds, name), append(kept.waits, f.wait)
 		for _, at := range f.looks {
-			if measured(at) {
-				looks++
+			if c.measured(at) {
+				kept.looks++
 			}
 		}
 	}
-	table.Flush()
-	out.Items, out.Feeds, out.feeds = len(waited), len(names), names
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		mean := time.Duration(stat.Mean(left[why], nil) * float64(time.Minute))
-		out.Left = append(out.Left, leftOut{why, len(left[why]), mean})
+		c.Left = append(c.Left, leftOut{why, len(left[why]), mean})
 	}
-	if len(waited) < comparedItems {
-		out.Why = fmt.Sprintf("%d items are too few; needed are %d", len(waited), comparedItems)
-		return out, nil
+	c.Items, c.Feeds = len(kept.minutes), len(c.feeds)
+	if c.Items < comparedItems {
+		c.Why = fmt.Sprintf("%d items are too few; needed are %d", c.Items, comparedItems)
 	}
-	rec, err := env.PublishedColumns.Parse(ctx, "what was found", &text)
-	if err != nil {
-		return nil, err
+	table.Flush()
+	return kept, table.Error()
+}
+
+// playAll plays the schedules with which this crawler, or the reader, is compared: the learner if a
+// reader has fetched, a fixed interval, and the best of the rules.
+func (c *comparison) playAll(ctx context.Context, r *replayed, withLearner bool) error {
+	play := func(to *[]rival, name string, begin func(env.Terms) scheduler) error {
+		one, err := r.play(ctx, name, begin)
+		*to = append(*to, one)
+		return err
 	}
-	rec = rec.With(names).Between(begin.Unix(), now.Unix())
-	opt := Options{
-		PerHour: float64(looks) / out.To.Sub(out.From).Hours(), Objective: o.Objective,
-		Shortest: o.Shortest, Longest: o.Longest,
-	}
-	length, budget := opt.epoch()
-	how := env.ReplayOptions{
-		Epoch: length, Budget: budget, Decay: 1e-6, Part: env.PartWhole, Items: true, Overrun: true,
-	}
-	waits := make([]time.Duration, len(names))
-	for i, name := range names {
-		waits[i] = all[name].wait
-	}
-	counts := func(i int, published time.Time) bool { return measured(published) && !all[names[i]].failing(published) }
-	play := func(name string, begin func(env.Terms) scheduler) (rival, error) {
-		in, err := rec.Fit(how)
-		if err != nil {
-			return rival{}, err
-		}
-		w, err := env.NewReplay(rec, in, how)
-		if err != nil {
-			return rival{}, err
-		}
-		p, err := playOut(ctx, w, begin(w.Terms()), waits, measured, counts)
-		if err != nil {
-			return rival{}, err
-		}
-		return newRival(name, p.looks, p.minutes), nil
-	}
-	who := "this crawler"
-	if o.Shadow {
-		who = readerName(o.Reader) + ", by its own rule"
-	}
-	out.Rivals = []rival{newRival(who, looks, waited)}
-	if o.Shadow {
-		one, err := play("the learner here", func(t env.Terms) scheduler {
-			l := newLearned(opt, t)
-			l.waits = waits
+	if withLearner {
+		err := play(&c.Rivals, "the learner here", func(t env.Terms) scheduler {
+			l := newLearned(r.opt, t)
+			l.waits = r.waits
 			return l
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out.Rivals = append(out.Rivals, one)
 	}
-	one, err := play("a fixed interval", func(t env.Terms) scheduler {
+	err := play(&c.Rivals, "a fixed interval", func(t env.Terms) scheduler {
 		return baselines.NewFixedInterval(t, baselines.Practice{})
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out.Rivals = append(out.Rivals, one)
-	var best rival
 	for _, rule := range practices {
 		for _, relative := range []bool{false, true} {
 			name := rule.name
 			if relative {
 				name += ", relative"
 			}
-			one, err := play(name, func(t env.Terms) scheduler {
+			err := play(&c.Rules, name, func(t env.Terms) scheduler {
 				return rule.begin(t, baselines.Practice{Relative: relative})
 			})
 			if err != nil {
-				return nil, err
-			}
-			out.Rules = append(out.Rules, one)
-			if best.Name == "" || one.Mean < best.Mean {
-				best = one
+				return err
 			}
 		}
 	}
+	best := slices.MinFunc(c.Rules, func(a, b rival) int { return cmp.Compare(a.Mean, b.Mean) })
 	best.Name = "the best rule: " + best.Name
-	out.Rivals = append(out.Rivals, best)
-	return out, nil
+	c.Rivals = append(c.Rivals, best)
+	return nil
+}
+
+// replayed is what was found, as a world in which schedules are played. Looks of some times are
+// measured, and items of some feeds and times.
+type replayed struct {
+	rec      *env.Recording
+	how      env.ReplayOptions
+	opt      Options         // of a crawler with as many requests
+	waits    []time.Duration // between two looks at each feed, at least
+	measured func(time.Time) bool
+	counts   func(i int, published time.Time) bool
+}
+
+// play returns how long items waited for a schedule.
+func (r *replayed) play(ctx context.Context, name string, begin func(env.Terms) scheduler) (rival, error) {
+	in, err := r.rec.Fit(r.how)
+	if err != nil {
+		return rival{}, err
+	}
+	w, err := env.NewReplay(r.rec, in, r.how)
+	if err != nil {
+		return rival{}, err
+	}
+	p, err := r.playOut(ctx, w, begin(w.Terms()))
+	if err != nil {
+		return rival{}, err
+	}
+	return newRival(name, p.looks, p.minutes), nil
 }
 
 // played is what a schedule brought.
@@ -387,14 +427,10 @@ type played struct {
 }
 
 // playOut has a scheduler look at the feeds of a replay, at each no sooner than it may. At the end
-// all feeds are looked at, so that each item is found that is still shown. Looks of some times are
-// measured, and items of some feeds and times.
-func playOut(
-	ctx context.Context, w *env.Replay, s scheduler, waits []time.Duration,
-	measured func(time.Time) bool, counts func(int, time.Time) bool,
-) (p played, err error) {
+// all feeds are looked at, so that each item is found that is still shown.
+func (r *replayed) playOut(ctx context.Context, w *env.Replay, s scheduler) (p played, err error) {
 	terms := w.Terms()
-	limits := &env.Limits{Budget: terms.Budget, NotBefore: make([]int, len(waits))}
+	limits := &env.Limits{Budget: terms.Budget, NotBefore: make([]int, len(r.waits))}
 	view := func() *env.Online {
 		v := w.View().Online
 		v.Limits = limits
@@ -409,8 +445,9 @@ func playOut(
 		epochs := float64(w.View().Epoch) // since the beginning; that of this look has passed
 		now := time.UnixMilli(terms.Start*1000 + int64((epochs-1)*terms.Length*1000))
 		for _, c := range crawls {
-			limits.NotBefore[c.Source] = w.View().Epoch - 1 + int(math.Ceil(waits[c.Source].Seconds()/terms.Length))
-			if measured(now) && !last {
+			wait := int(math.Ceil(r.waits[c.Source].Seconds() / terms.Length))
+			limits.NotBefore[c.Source] = w.View().Epoch - 1 + wait
+			if r.measured(now) && !last {
 				p.looks++
 				if len(c.Items) == 0 {
 					p.empty++
@@ -418,7 +455,7 @@ func playOut(
 			}
 			for _, it := range c.Items {
 				age := time.Duration(it.Age * terms.Length * float64(time.Second))
-				if it.Age < epochs && counts(c.Source, now.Add(-age)) {
+				if it.Age < epochs && r.counts(c.Source, now.Add(-age)) {
 					p.minutes = append(p.minutes, age.Minutes())
 				}
 			}
