@@ -284,32 +284,53 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
-	if set.from != "" {
+	switch {
+	case set.from != "":
 		return set.exportFrom(ctx, stdout)
-	}
-	if set.to != "" {
+	case set.to != "":
 		return set.importTo(ctx)
-	}
-	if set.check != "" {
+	case set.check != "":
 		return healthy(ctx, set.check)
 	}
 	levels := map[string]*slog.LevelVar{"frontier": new(slog.LevelVar), "store": new(slog.LevelVar)}
 	logger := func(name string) *slog.Logger {
 		return slog.New(set.log.Handler(stderr, &slog.HandlerOptions{Level: levels[name]})).With("package", name)
 	}
-	log := logger("frontier")
-
 	var counts atomic.Pointer[frontier.Server] // writes to disk, once it is there
-	options := &store.Options{
+	moves := set.exportTo != "" || set.importOf != ""
+	st, err := set.open(ctx, &store.Options{
 		Delay: frontier.StoreDelay, Log: logger("store"), Sync: set.sync, Uptime: clock.Now,
 		Synced: func(took time.Duration) {
 			if server := counts.Load(); server != nil {
 				server.Synced(took)
 			}
 		},
+	})
+	switch {
+	case err == nil:
+	case errors.Is(err, ctx.Err()) && !moves: // nothing was put yet
+		return nil
+	default:
+		return err
 	}
-	var st *store.Store
+	defer st.Close()
+	if moves {
+		return set.move(st, stdout)
+	}
+	living, end := context.WithCancel(context.Background())
+	defer end()
+	s, err := set.newDaemon(living, st, logger("frontier"), levels)
+	if err != nil {
+		return err
+	}
+	counts.Store(s.server)
+	return s.run(ctx)
+}
+
+// open opens the state, which may take long. It does not wait for that when the context ends.
+func (set *settings) open(ctx context.Context, options *store.Options) (*store.Store, error) {
 	opened := make(chan error, 1)
+	var st *store.Store
 	go func() {
 		s, err := store.Open(set.dir, options)
 		st = s
@@ -317,43 +338,47 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}()
 	select {
 	case err := <-opened:
-		if err != nil {
-			return set.advise(err)
-		}
-	case <-ctx.Done(): // nothing was put yet
-		if set.exportTo != "" || set.importOf != "" {
-			return ctx.Err()
-		}
-		return nil
+		return st, set.advise(err)
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	defer st.Close()
-	if set.exportTo != "" || set.importOf != "" {
-		return set.move(st, stdout)
-	}
+}
 
-	learned, err := frontier.NewLearned(st, log, set.learn)
-	if err != nil {
-		return err
+// daemon is a service that runs.
+type daemon struct {
+	*settings
+	log     *slog.Logger
+	listen  net.Listener
+	server  *frontier.Server
+	learned *frontier.Learned
+	calls   *grpc.Server
+	health  *health.Server
+}
+
+// newDaemon returns the service over a state. Its connections to other nodes end with the context.
+func (set *settings) newDaemon(
+	ctx context.Context, st *store.Store, log *slog.Logger, levels map[string]*slog.LevelVar,
+) (*daemon, error) {
+	s := &daemon{settings: set, log: log, health: health.NewServer()}
+	var err error
+	if s.learned, err = frontier.NewLearned(st, log, set.learn); err != nil {
+		return nil, err
 	}
-	listen, err := net.Listen("tcp", set.listen)
-	if err != nil {
-		return err
+	if s.listen, err = net.Listen("tcp", set.listen); err != nil {
+		return nil, err
 	}
-	living, end := context.WithCancel(context.Background())
-	defer end()
-	peers, err := set.peers(living)
+	peers, err := set.peers(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	server, err := frontier.New(st, frontier.Options{
-		Address: cmp.Or(set.node, listen.Addr().String()), Peers: peers,
-		Log: log, Levels: levels, Learned: learned, Backups: set.backups,
+	s.server, err = frontier.New(st, frontier.Options{
+		Address: cmp.Or(set.node, s.listen.Addr().String()), Peers: peers,
+		Log: log, Levels: levels, Learned: s.learned, Backups: set.backups,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	counts.Store(server)
-	calls := []grpc.ServerOption{
+	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(longestMessage), grpc.MaxConcurrentStreams(mostStreams),
 		grpc.KeepaliveParams(set.keepAlive),
 		grpc.KeepaliveEnforcementPolicy(
@@ -363,30 +388,33 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if set.cert != "" {
 		cert, err := tls.LoadX509KeyPair(set.cert, set.key)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		calls = append(calls, grpc.Creds(credentials.NewServerTLSFromCert(&cert)))
-	} else if host, _, _ := net.SplitHostPort(listen.Addr().String()); !net.ParseIP(host).IsLoopback() {
+		options = append(options, grpc.Creds(credentials.NewServerTLSFromCert(&cert)))
+	} else if host, _, _ := net.SplitHostPort(s.listen.Addr().String()); !net.ParseIP(host).IsLoopback() {
 		log.Warn("whoever reaches the address can read and change everything; "+
 			"-tls-cert and -tls-key encrypt it, and a firewall or proxy has to say who may",
-			"listen", listen.Addr())
+			"listen", s.listen.Addr())
 	}
-	g := grpc.NewServer(append(calls, server.Interceptors()...)...)
-	pb.RegisterURLFrontierServer(g, server)
-	frontier.RegisterNodes(g, server)
-	healthy := health.NewServer()
-	healthpb.RegisterHealthServer(g, healthy)
-	reflection.Register(g)
+	s.calls = grpc.NewServer(append(options, s.server.Interceptors()...)...)
+	pb.RegisterURLFrontierServer(s.calls, s.server)
+	frontier.RegisterNodes(s.calls, s.server)
+	healthpb.RegisterHealthServer(s.calls, s.health)
+	reflection.Register(s.calls)
+	return s, nil
+}
 
+// run answers, shows the page, and learns, until the context ends.
+func (s *daemon) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	pages := web.Server(set.http, server.HTTP(), "/health")
-	if set.http != "" {
-		l, err := net.Listen("tcp", set.http)
+	pages := web.Server(s.http, s.server.HTTP(), "/health")
+	if s.http != "" {
+		l, err := net.Listen("tcp", s.http)
 		if err != nil {
-			g.Stop()
+			s.calls.Stop()
 			return err
 		}
-		log.Info("page", "address", "http://"+l.Addr().String())
+		s.log.Info("page", "address", "http://"+l.Addr().String())
 		group.Go(func() error {
 			if err := pages.Serve(l); err != http.ErrServerClosed {
 				return err
@@ -394,52 +422,33 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 			return nil
 		})
 	}
-	group.Go(func() error { return serve(g, listen) }) // when the page can be asked whether it serves
+	group.Go(func() error { return serve(s.calls, s.listen) }) // when the page can be asked whether it serves
 	group.Go(func() error {
-		for tick := time.Tick(time.Second); ; {
-			select {
-			case <-tick:
-				learned.Advance()
-			case <-ctx.Done():
-				learned.Save()
-				return nil
-			}
-		}
+		each(ctx, time.Tick(time.Second), s.learned.Advance)
+		s.learned.Save()
+		return nil
 	})
 	group.Go(func() error { // a node that does not answer does not keep learners waiting
-		for tick := time.Tick(time.Second); ; {
-			select {
-			case <-tick:
-				server.ShareBudgets(ctx)
-			case <-ctx.Done():
-				return nil
-			}
-		}
+		each(ctx, time.Tick(time.Second), func() { s.server.ShareBudgets(ctx) })
+		return nil
 	})
-	if set.backups != "" {
+	if s.backups != "" {
 		group.Go(func() error {
-			asked := backupSignal()
-			for {
-				select {
-				case <-asked:
-					server.Backup() // it has logged an error
-				case <-ctx.Done():
-					return nil
-				}
-			}
+			each(ctx, backupSignal(), func() { s.server.Backup() }) // it logs an error
+			return nil
 		})
 	}
 	group.Go(func() error {
 		<-ctx.Done()
-		log.Info("ending")
-		healthy.Shutdown()
-		server.Closing()
+		s.log.Info("ending")
+		s.health.Shutdown()
+		s.server.Closing()
 		pages.Close()
-		time.AfterFunc(patience, g.Stop)
-		g.GracefulStop()
+		time.AfterFunc(patience, s.calls.Stop)
+		s.calls.GracefulStop()
 		return nil
 	})
-	log.Info("serving", "listen", listen.Addr(), "dir", set.dir)
+	s.log.Info("serving", "listen", s.listen.Addr(), "dir", s.dir)
 	return group.Wait()
 }
 
@@ -449,6 +458,18 @@ func serve(g *grpc.Server, l net.Listener) error {
 		return err
 	}
 	return nil
+}
+
+// each does something whenever a channel has something, until the context ends.
+func each[T any](ctx context.Context, when <-chan T, do func()) {
+	for {
+		select {
+		case <-when:
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // healthy asks a service whether it serves.
