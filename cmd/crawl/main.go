@@ -35,7 +35,21 @@ func main() { cli.Main("crawl", run) }
 
 const year = 365 * 24 * time.Hour // the longest time that a flag gives
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+// settings are the flags.
+type settings struct {
+	opt crawl.Options
+	log cli.LogFormat
+
+	miniflux, freshrss string // addresses
+	token, hookSecret  string // files
+	worth              string
+	contact, page      string
+
+	once, dry               bool
+	export, from, recording string
+}
+
+func (s *settings) parse(args []string, stdout io.Writer) (done bool, err error) {
 	f := cli.NewFlags("crawl", `
 Crawls the feeds of an OPML file, learns when each is worth a look, and shows it on a
 page, where readers find what was found as a feed (/items.json, /items.atom) and the list
@@ -44,80 +58,95 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
   crawl -opml feeds.opml -contact you@example.org [flags]
   crawl -miniflux https://reader.example -token-file FILE [flags]
   crawl -freshrss https://me@reader.example -token-file FILE [flags]`)
-	o := crawl.Options{Now: time.Now, Uptime: clock.Now}
-	var log cli.LogFormat
-	f.Service(&log)
-	var contact, worth, page, hookSecret, export, from, recording, miniflux, freshrss, token string
-	var dry, once bool
-	f.TextVar(&o.Objective, "objective", env.Delay,
+	f.Service(&s.log)
+	f.TextVar(&s.opt.Objective, "objective", env.Delay,
 		"`aim` of the looks: delay is the mean time until an item is found; others are interest:HALF-LIFE "+
 			"such as interest:2h, delay:K with the Kth power of the time, and deadline:TIME such as deadline:24h")
-	f.StringVar(&o.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
-	f.StringVar(&miniflux, "miniflux", "",
+	f.StringVar(&s.opt.OPML, "opml", "", "`file` of the feeds; readers of feeds export it")
+	f.StringVar(&s.miniflux, "miniflux", "",
 		"`address` of a Miniflux that fetches its own feeds, in place of -opml, when it is asked to")
-	f.StringVar(&freshrss, "freshrss", "",
+	f.StringVar(&s.freshrss, "freshrss", "",
 		"`address` of a FreshRSS, with the name of its user before an @, that fetches its own feeds, "+
 			"in place of -opml, when it is asked to")
-	f.StringVar(&token, "token-file", "",
+	f.StringVar(&s.token, "token-file", "",
 		"`file` of the token of an API key of Miniflux, or of the authentication token of FreshRSS "+
 			"and, in a second line, the API password")
-	f.BoolVar(&o.Shadow, "shadow", false,
+	f.BoolVar(&s.opt.Shadow, "shadow", false,
 		"let -miniflux or -freshrss fetch when it wants, learn from that, and compare: nothing is changed there")
-	f.Float64Var(&o.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
-	f.StringVar(&contact, "contact", "",
+	f.Float64Var(&s.opt.PerHour, "per-hour", 60, "`number` of requests for feeds in an hour")
+	f.StringVar(&s.contact, "contact", "",
 		"`address` of mail or of a page that is sent to servers, so that people can complain")
-	f.StringVar(&worth, "worth", "",
+	f.StringVar(&s.worth, "worth", "",
 		"`file` with the columns source, the address of a feed, and worth, 0 to 10: "+
 			"what its items are worth; 1 without")
-	f.DurationVar(&o.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")
-	f.DurationVar(&o.Longest, "longest", 24*time.Hour,
+	f.DurationVar(&s.opt.Shortest, "shortest", 15*time.Minute, "`time` between two requests for a feed, at least")
+	f.DurationVar(&s.opt.Longest, "longest", 24*time.Hour,
 		"`time` between two requests for a feed, at most, as far as -per-hour goes")
-	f.DurationVar(&o.Unvalidated, "without-validators", time.Hour,
+	f.DurationVar(&s.opt.Unvalidated, "without-validators", time.Hour,
 		"`time` between two requests, at least, for feeds that cannot be asked for changes alone; "+
 			"for those above 250 kB so many times as long")
-	f.StringVar(&o.PublicURL, "public-url", "",
+	f.StringVar(&s.opt.PublicURL, "public-url", "",
 		"`address` at which hubs (WebSub) reach /websub/ of -page: "+
 			"feeds that name one are looked at once a day, and the hub sends what is new")
-	f.BoolVar(&o.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
-	f.StringVar(&o.Dir, "dir", "crawl-state", "`directory` of the state")
-	f.StringVar(&page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")
-	f.StringVar(&o.Hook, "hook", "", "`address` that each new item is posted to, as JSON, signed with -hook-secret")
-	f.StringVar(&hookSecret, "hook-secret", "", "`file` of the secret of -hook")
-	f.BoolVar(&once, "once", false, "make one round, the requests that are left of this hour, and end")
-	f.BoolVar(&dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")
-	f.StringVar(&export, "export", "", "write what was found to a `file`, the recording that replay reads, and end")
-	f.StringVar(&from, "from", "",
+	f.BoolVar(&s.opt.AllowPrivate, "allow-private", false, "crawl addresses of private networks too")
+	f.StringVar(&s.opt.Dir, "dir", "crawl-state", "`directory` of the state")
+	f.StringVar(&s.page, "page", "127.0.0.1:7080", "`address` of the page and of /metrics; empty for none")
+	f.StringVar(&s.opt.Hook, "hook", "", "`address` that each new item is posted to, as JSON, signed with -hook-secret")
+	f.StringVar(&s.hookSecret, "hook-secret", "", "`file` of the secret of -hook")
+	f.BoolVar(&s.once, "once", false, "make one round, the requests that are left of this hour, and end")
+	f.BoolVar(&s.dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")
+	f.StringVar(&s.export, "export", "", "write what was found to a `file`, the recording that replay reads, and end")
+	f.StringVar(&s.from, "from", "",
 		"with -export: `address` of the page of a crawler that runs, which gives what it found")
-	f.StringVar(&recording, "import", "",
+	f.StringVar(&s.recording, "import", "",
 		"learn from a `recording` whose sources are addresses or titles of the feeds, and end")
 	if _, done, err := f.ParseAll(args, 0, stdout); done || err != nil {
-		return err
+		return done, err
 	}
-	o.Log = slog.New(log.Handler(stderr, nil))
-	asks := !dry && export == "" && recording == ""
+	return false, s.check()
+}
+
+// asks reports whether feeds are asked for.
+func (s *settings) asks() bool { return !s.dry && s.export == "" && s.recording == "" }
+
+// check reports flags that do not go together, or are missing.
+func (s *settings) check() error {
+	o := &s.opt
 	switch {
-	case from != "" && export == "":
+	case s.from != "" && s.export == "":
 		return cli.Usagef("-from is given with -export")
-	case from != "":
-		return exportFrom(ctx, from, export, stdout)
-	case count(o.OPML, miniflux, freshrss) == 0:
+	case s.from != "":
+		return nil
+	case count(o.OPML, s.miniflux, s.freshrss) == 0:
 		return cli.Usagef("-opml is missing; needed is the file of the feeds, or -miniflux or -freshrss")
-	case count(o.OPML, miniflux, freshrss) > 1:
+	case count(o.OPML, s.miniflux, s.freshrss) > 1:
 		return cli.Usagef("-opml, -miniflux and -freshrss are lists of feeds; give one")
-	case miniflux != "" && !isAddress(miniflux):
-		return cli.Usagef("-miniflux is %q; allowed is an address with http or https", miniflux)
-	case freshrss != "" && (!isAddress(freshrss) || userOf(freshrss) == ""):
+	case s.miniflux != "" && !isAddress(s.miniflux):
+		return cli.Usagef("-miniflux is %q; allowed is an address with http or https", s.miniflux)
+	case s.freshrss != "" && (!isAddress(s.freshrss) || userOf(s.freshrss) == ""):
 		return cli.Usagef("-freshrss is %q; allowed is an address with http or https and the name of a user, "+
-			"such as https://me@reader.example", freshrss)
-	case (o.OPML != "") != (token == ""):
+			"such as https://me@reader.example", s.freshrss)
+	case (o.OPML != "") != (s.token == ""):
 		return cli.Usagef("-token-file is given with -miniflux and -freshrss, and not with -opml")
 	case o.OPML != "" && o.Shadow:
 		return cli.Usagef("-shadow is for feeds that -miniflux or -freshrss fetches")
 	case o.OPML == "" && o.PublicURL != "":
 		return cli.Usagef("-public-url is for feeds that are fetched here, and not by a reader")
-	case asks && o.OPML != "" && !strings.ContainsAny(contact, "@/"):
+	case s.asks() && o.OPML != "" && !strings.ContainsAny(s.contact, "@/"):
 		return cli.Usagef("-contact is %q; needed is an address of mail, or of a page, at which you can be reached",
-			contact)
+			s.contact)
+	case (o.Hook == "") != (s.hookSecret == ""):
+		return cli.Usagef("-hook and -hook-secret are given together")
+	case s.dry && s.once || s.dry && s.export != "" || s.dry && s.recording != "" ||
+		s.once && !s.asks() || s.export != "" && s.recording != "":
+		return cli.Usagef("-dry, -once, -export and -import are runs of their own; give one")
+	}
+	return inRange(o)
+}
+
+// inRange reports the first option that is out of its range.
+func inRange(o *crawl.Options) error {
+	switch {
 	case !(o.PerHour >= .001 && o.PerHour <= 1e6):
 		return cli.Usagef("-per-hour is %v; allowed is .001 to 1e6", o.PerHour)
 	case o.Shortest < time.Minute || o.Shortest > year:
@@ -133,70 +162,90 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 		return cli.Usagef("-public-url is %q; allowed is an address with http or https", o.PublicURL)
 	case o.Hook != "" && !isAddress(o.Hook):
 		return cli.Usagef("-hook is %q; allowed is an address with http or https", o.Hook)
-	case (o.Hook == "") != (hookSecret == ""):
-		return cli.Usagef("-hook and -hook-secret are given together")
-	case dry && once || dry && export != "" || dry && recording != "" ||
-		once && !asks || export != "" && recording != "":
-		return cli.Usagef("-dry, -once, -export and -import are runs of their own; give one")
 	}
-	if o.Worth, err = readWorth(worth); err != nil {
+	return nil
+}
+
+// read reads the files that flags name.
+func (s *settings) read() (err error) {
+	if s.opt.Worth, err = readWorth(s.worth); err != nil {
 		return err
 	}
-	if hookSecret != "" {
-		if o.HookSecret, err = readSecret(hookSecret); err != nil {
+	if s.hookSecret != "" {
+		if s.opt.HookSecret, err = readSecret(s.hookSecret); err != nil {
 			return err
 		}
 	}
-	if token != "" {
-		secret, err := readSecret(token)
+	if s.token != "" {
+		secret, err := readSecret(s.token)
 		if err != nil {
 			return err
 		}
-		if o.Reader, err = reader(miniflux, freshrss, token, string(secret)); err != nil {
+		if s.opt.Reader, err = reader(s.miniflux, s.freshrss, s.token, string(secret)); err != nil {
 			return err
 		}
 	}
-	o.Agent = "ephemera/1.0 (feed crawler; " + contact + ")"
-	if _, err := os.Stat(o.Dir); dry && errors.Is(err, os.ErrNotExist) {
-		if o.Dir, err = os.MkdirTemp("", "crawl-dry-"); err != nil {
+	return nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	s := settings{opt: crawl.Options{Now: time.Now, Uptime: clock.Now}}
+	if done, err := s.parse(args, stdout); done || err != nil {
+		return err
+	}
+	if s.from != "" {
+		return exportFrom(ctx, s.from, s.export, stdout)
+	}
+	if err := s.read(); err != nil {
+		return err
+	}
+	s.opt.Log = slog.New(s.log.Handler(stderr, nil))
+	s.opt.Agent = "ephemera/1.0 (feed crawler; " + s.contact + ")"
+	if _, err := os.Stat(s.opt.Dir); s.dry && errors.Is(err, os.ErrNotExist) {
+		if s.opt.Dir, err = os.MkdirTemp("", "crawl-dry-"); err != nil {
 			return err
 		}
-		defer os.RemoveAll(o.Dir)
+		defer os.RemoveAll(s.opt.Dir)
 	}
-	c, err := crawl.Open(o)
-	if errors.Is(err, store.ErrInUse) && export != "" {
+	c, err := crawl.Open(s.opt)
+	if errors.Is(err, store.ErrInUse) && s.export != "" {
 		return fmt.Errorf("%s is in use by another crawl; "+
 			"to export from it, add the address of its page: -export %s -from %s",
-			o.Dir, export, page)
+			s.opt.Dir, s.export, s.page)
 	}
 	if err != nil {
 		return err
 	}
 	c.LimitMemory()
-	n, said := 0, ""
-	switch {
-	case dry:
-		n, err = c.Plan(stdout, 24*time.Hour)
-		said = fmt.Sprintf("%d looks in 24 hours, as far as is known now.\n", n)
-	case export != "":
-		n, err = c.Export(export)
-		said = holds(export, n)
-	case recording != "":
-		var rec *env.Recording
-		if rec, err = env.ReadRecording(ctx, recording); err == nil {
-			n, err = c.Import(rec)
-		}
-		said = fmt.Sprintf("The learner knows the past of %d feeds.\n", n)
-	case once:
-		n, err = c.Once(ctx)
-		said = fmt.Sprintf("%d requests were made.\n", n)
-	default:
-		err = serve(ctx, c, page, stdout)
-	}
-	if err = errors.Join(err, c.Close()); err == nil && said != "" {
+	said, err := s.use(ctx, c, stdout)
+	if err = errors.Join(err, c.Close()); err == nil {
 		_, err = io.WriteString(stdout, said)
 	}
 	return err
+}
+
+// use does what is asked for, and returns what to say when all of it is kept.
+func (s *settings) use(ctx context.Context, c *crawl.Crawler, stdout io.Writer) (said string, err error) {
+	n := 0
+	switch {
+	case s.dry:
+		n, err = c.Plan(stdout, 24*time.Hour)
+		return fmt.Sprintf("%d looks in 24 hours, as far as is known now.\n", n), err
+	case s.export != "":
+		n, err = c.Export(s.export)
+		return holds(s.export, n), err
+	case s.recording != "":
+		rec, err := env.ReadRecording(ctx, s.recording)
+		if err != nil {
+			return "", err
+		}
+		n, err = c.Import(rec)
+		return fmt.Sprintf("The learner knows the past of %d feeds.\n", n), err
+	case s.once:
+		n, err = c.Once(ctx)
+		return fmt.Sprintf("%d requests were made.\n", n), err
+	}
+	return "", serve(ctx, c, s.page, stdout)
 }
 
 // count returns how many texts are not empty.
