@@ -31,7 +31,17 @@ import (
 
 func main() { cli.Main("replay", run) }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+// settings are the flags and the log.
+type settings struct {
+	q               replay.Question
+	log, now, out   string
+	period, longest time.Duration
+	feedback        string
+	columns         env.Columns
+	format          result.Format
+}
+
+func (s *settings) parse(args []string, stdout io.Writer) (done bool, err error) {
 	f := cli.NewFlags("replay", `
 Tells what a better crawl schedule would bring on a log of what sources published.
 
@@ -39,117 +49,134 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
                          columns source, published and, if items differ in worth,
                          utility`)
 	f.First = "objective"
-	var (
-		q        replay.Question
-		format   result.Format
-		period   time.Duration
-		now, out string
-		feedback = experiments.DefaultFeedbackDelay
-		longest  time.Duration
-		columns  = env.PublishedColumns
-	)
-	f.TextVar(&q.Objective, "objective", env.Delay,
+	f.TextVar(&s.q.Objective, "objective", env.Delay,
 		"`aim` of the learner whose timetable and state are written: delay is the mean time until an item is found, "+
 			"and all items are alike; others are interest:HALF-LIFE such as interest:4h, delay:K and deadline:TIME. "+
 			"The learner is always played with delay and with interest, by interest:4h unless another is named")
-	f.Float64Var(&q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour "+
+	f.Float64Var(&s.q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour "+
 		"(default as many as are made now, by -now, or as every source every 4h needs)")
-	f.DurationVar(&period, "every", 0, "`time`, such as 30m: as many crawls as it takes "+
+	f.DurationVar(&s.period, "every", 0, "`time`, such as 30m: as many crawls as it takes "+
 		"to crawl every source once in that time, in place of -crawls-per-hour")
-	f.StringVar(&now, "now", "", "`schedule` that is used now: "+
+	f.StringVar(&s.now, "now", "", "`schedule` that is used now: "+
 		"freshrss, which is every source every 60 minutes and also what Miniflux does by default, "+
 		"miniflux with its entry frequency, commafeed, nutch or stormcrawler, "+
 		"or one of the last four with -relative behind it, "+
 		"with as many crawls as it makes of itself unless a number is given; "+
 		"or a file of the crawls that were made, with the columns source and crawled "+
 		"(default every source in turn)")
-	f.StringVar(&feedback, "feedback", feedback, "`when` the utility of an item becomes known: "+
-		"late:48h is 48 hours after it was published; now is when it is crawled; with never each item counts 1")
-	f.Count(&q.Shows, "shows", 0, 0, "`number` of items that a source shows; a crawl misses older ones. "+
+	f.StringVar(&s.feedback, "feedback", experiments.DefaultFeedbackDelay,
+		"`when` the utility of an item becomes known: "+
+			"late:48h is 48 hours after it was published; now is when it is crawled; with never each item counts 1")
+	f.Count(&s.q.Shows, "shows", 0, 0, "`number` of items that a source shows; a crawl misses older ones. "+
 		"0 stands for all new ones, and for the last 20 at the first crawl")
-	f.DurationVar(&longest, "longest", 0, "`time` that passes at most between two crawls of a source, "+
+	f.DurationVar(&s.longest, "longest", 0, "`time` that passes at most between two crawls of a source, "+
 		"but with rules of software (default a week, or the time of eight rounds if that is longer)")
 	f.Func("columns", "`names` of the columns of LOG where they are others than source, published and utility: "+
-		"source=feed,published=date,utility=votes", func(text string) error { return name(&columns, text) })
+		"source=feed,published=date,utility=votes", func(text string) error { return name(&s.columns, text) })
 	f.Func("from", "`date` from which items are looked at; what was published before is shown by first crawls "+
 		"(default the first item that is not far from the rest)",
-		func(text string) error { return date(&q.First, text) })
+		func(text string) error { return date(&s.q.First, text) })
 	f.Func("to", "`date` until which items are looked at (default the last item that is not far from the rest)",
-		func(text string) error { return date(&q.Last, text) })
-	f.Uint64Var(&q.Seed, "seed", 1, "`seed` of the learner's draws")
-	f.Count(&q.Workers, "workers", 0, 0, "`number` of runs at once; 0 is one per core; the results do not depend on it")
-	comparison.DefineFormat(f, &format)
-	f.StringVar(&out, "out", "", "`directory` of the page, the timetable and the state of the learner "+
+		func(text string) error { return date(&s.q.Last, text) })
+	f.Uint64Var(&s.q.Seed, "seed", 1, "`seed` of the learner's draws")
+	f.Count(&s.q.Workers, "workers", 0, 0,
+		"`number` of runs at once; 0 is one per core; the results do not depend on it")
+	comparison.DefineFormat(f, &s.format)
+	f.StringVar(&s.out, "out", "", "`directory` of the page, the timetable and the state of the learner "+
 		"(default results/replay-LOG)")
 	operands, done, err := f.ParseAll(args, 1, stdout)
 	if done || err != nil {
-		return err
+		return done, err
 	}
 	if operands == nil {
-		return cli.Usagef("no log is named; name one, such as posts.csv.gz")
+		return false, cli.Usagef("no log is named; name one, such as posts.csv.gz")
 	}
-	log := operands[0]
+	s.log = operands[0]
+	s.out = cmp.Or(s.out, filepath.Join("results", "replay-"+replay.Name(s.log)))
+	isRule := slices.Contains(replay.Rules, s.now)
 	switch {
 	case f.IsSet("crawls-per-hour") && f.IsSet("every"):
-		return cli.Usagef("-crawls-per-hour and -every both say how many crawls there are; give one")
-	case now != "" && !slices.Contains(replay.Rules, now) && (f.IsSet("crawls-per-hour") || f.IsSet("every")):
-		return cli.Usagef("the crawls of -now say how many there are; leave out -crawls-per-hour and -every")
-	case f.IsSet("crawls-per-hour") && !(q.Rate > 0 && q.Rate <= math.MaxFloat64):
-		return cli.Usagef("-crawls-per-hour is %v; allowed is a finite number above 0", q.Rate)
-	case f.IsSet("every") && period < time.Second:
-		return cli.Usagef("-every is %v; allowed is 1s or more", period)
-	case q.Objective.Law == "" || q.Objective.Law == env.LawFreshness:
-		return cli.Usagef("-objective is %q; allowed are interest, delay and deadline, as logs have items", q.Objective)
-	case f.IsSet("longest") && longest < time.Minute:
-		return cli.Usagef("-longest is %v; allowed is 1m or more", longest)
+		return false, cli.Usagef("-crawls-per-hour and -every both say how many crawls there are; give one")
+	case s.now != "" && !isRule && (f.IsSet("crawls-per-hour") || f.IsSet("every")):
+		return false, cli.Usagef("the crawls of -now say how many there are; leave out -crawls-per-hour and -every")
+	case f.IsSet("crawls-per-hour") && !(s.q.Rate > 0 && s.q.Rate <= math.MaxFloat64):
+		return false, cli.Usagef("-crawls-per-hour is %v; allowed is a finite number above 0", s.q.Rate)
+	case f.IsSet("every") && s.period < time.Second:
+		return false, cli.Usagef("-every is %v; allowed is 1s or more", s.period)
+	case s.q.Objective.Law == "" || s.q.Objective.Law == env.LawFreshness:
+		return false, cli.Usagef("-objective is %q; allowed are interest, delay and deadline, as logs have items",
+			s.q.Objective)
+	case f.IsSet("longest") && s.longest < time.Minute:
+		return false, cli.Usagef("-longest is %v; allowed is 1m or more", s.longest)
 	}
-	if q.Late, err = experiments.ParseFeedbackDelay(feedback); err != nil {
-		return cli.Usagef("-feedback %w", err)
+	if s.q.Late, err = experiments.ParseFeedbackDelay(s.feedback); err != nil {
+		return false, cli.Usagef("-feedback %w", err)
 	}
-	q.Longest = longest.Hours()
-	out = cmp.Or(out, filepath.Join("results", "replay-"+replay.Name(log)))
-	q.HalfLife, q.Workers = 4, cmp.Or(q.Workers, cli.Cores)
-	if q.Objective.Law == env.LawExponential {
-		q.HalfLife = q.Objective.Time.Hours()
+	s.q.Longest = s.longest.Hours()
+	s.q.HalfLife, s.q.Workers = 4, cmp.Or(s.q.Workers, cli.Cores)
+	if s.q.Objective.Law == env.LawExponential {
+		s.q.HalfLife = s.q.Objective.Time.Hours()
 	}
-	show, clear := cli.Progress(stderr, "decisions")
-	q.Progress = show
-	if q.Log, err = columns.Read(ctx, log); err != nil {
+	return false, nil
+}
+
+// read reads the log, and the schedule that is used now.
+func (s *settings) read(ctx context.Context) (err error) {
+	if s.q.Log, err = s.columns.Read(ctx, s.log); err != nil {
 		return err
 	}
-	switch {
-	case now == "":
-	case slices.Contains(replay.Rules, now):
-		q.Rule = now
-	default:
-		err = q.ReadCrawls(ctx, now)
-		if errors.Is(err, fs.ErrNotExist) {
-			return cli.Usagef("-now is %q; allowed are %s, or a file with the columns source and crawled",
-				now, strings.Join(replay.Rules, ", "))
-		}
-		if err != nil {
-			return fmt.Errorf("-now: %w", err)
-		}
+	if s.period > 0 {
+		s.q.Rate = float64(len(s.q.Log.Names)) / s.period.Hours()
 	}
-	if period > 0 {
-		q.Rate = float64(len(q.Log.Names)) / period.Hours()
+	if s.now == "" {
+		return nil
 	}
-	a, err := q.Ask(ctx)
+	if slices.Contains(replay.Rules, s.now) {
+		s.q.Rule = s.now
+		return nil
+	}
+	err = s.q.ReadCrawls(ctx, s.now)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.Usagef("-now is %q; allowed are %s, or a file with the columns source and crawled",
+			s.now, strings.Join(replay.Rules, ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("-now: %w", err)
+	}
+	return nil
+}
+
+// write writes the page, the timetable and the state, and returns the path of the page.
+func (s *settings) write(a *replay.Answer, command string) (path string, err error) {
+	page := a.Page()
+	page.Command = command
+	path = filepath.Join(s.out, "page.html")
+	_, err = page.Write(path, s.out)
+	return path, errors.Join(err, files.Put(filepath.Join(s.out, learner.StateFile), a.State),
+		result.Put(s.out, map[string]result.Printed{"result.json": a, "timetable.csv": a.Week()}))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	s := settings{columns: env.PublishedColumns}
+	if done, err := s.parse(args, stdout); done || err != nil {
+		return err
+	}
+	show, clear := cli.Progress(stderr, "decisions")
+	s.q.Progress = show
+	if err := s.read(ctx); err != nil {
+		return err
+	}
+	a, err := s.q.Ask(ctx)
 	clear()
 	if err != nil {
 		return err
 	}
-	page := a.Page()
-	page.Command = "go run ./cmd/replay " + cli.Quote(args...)
-	path := filepath.Join(out, "page.html")
-	_, err = page.Write(path, out)
-	err = errors.Join(err, files.Put(filepath.Join(out, learner.StateFile), a.State),
-		result.Put(out, map[string]result.Printed{"result.json": a, "timetable.csv": a.Week()}))
+	path, err := s.write(a, "go run ./cmd/replay "+cli.Quote(args...))
 	if err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
 	fmt.Fprintf(stderr, "wrote %s\n", plain.Text(path))
-	return result.Print(stdout, a, format)
+	return result.Print(stdout, a, s.format)
 }
 
 // name sets what columns are called.
