@@ -59,6 +59,9 @@ func TestImport(t *testing.T) {
 			t.Errorf("feed %d: %v items a day, then %v", k, a, b)
 		}
 	}
+	if n, err := other.Import(rec); n != 0 || err == nil || !strings.Contains(err.Error(), "give another -dir") {
+		t.Errorf("the past of %d feeds is imported again: %v", n, err)
+	}
 	bad := simulate(t, r.Server, address(0))
 	bad.opt.PerHour = 0
 	if n, err := bad.Import(rec); n != 0 || err == nil || !strings.Contains(err.Error(), "budget") {

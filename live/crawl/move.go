@@ -89,8 +89,8 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seq > 0 {
-		return 0, fmt.Errorf("%s: the learner knows of crawls already; a recording is imported before the first",
-			c.opt.Dir)
+		return 0, fmt.Errorf("%s: the learner knows of crawls already, or of an import that was broken off; "+
+			"a recording is imported before the first: give another -dir", c.opt.Dir)
 	}
 	named := map[string]*record{}
 	for address, r := range c.feeds {
