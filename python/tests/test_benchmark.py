@@ -14,6 +14,7 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
+import psutil
 import pytest
 
 import ephemera
@@ -496,3 +497,24 @@ def test_interrupted(tmp_path, processes):
     assert all(f.stat().st_mtime_ns == at for f, at in kept.items()) and len(runs()) == 8
     elsewhere = [x if x != "kept" else "elsewhere" for x in command]
     assert subprocess.run(elsewhere, check=True, **own).stdout == done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of Unix")
+def test_killed(tmp_path):
+    """The processes of a command that is killed end, too."""
+    (tmp_path / "mine.py").write_text(
+        "import os, time\n\n\ndef policy(view):\n    open(f'{os.getpid()}.run', 'w').close()\n    time.sleep(3600)\n"
+    )
+    command = [sys.executable, "-m", "ephemera.benchmark", "mine:policy", "--tasks", "TableI-v1", "--processes", "2"]
+    p = subprocess.Popen(command, cwd=tmp_path)
+    until = time.monotonic() + 120
+    while len(found := list(tmp_path.glob("*.run"))) < 2:
+        assert time.monotonic() < until, "the runs did not begin"
+        time.sleep(0.02)
+    children = [psutil.Process(int(f.stem)) for f in found]
+    p.kill()
+    p.wait()
+    _, left = psutil.wait_procs(children, timeout=120)
+    for child in left:
+        child.kill()
+    assert not left

@@ -433,11 +433,13 @@ def _play(runs: list[dict[str, Any]], processes: int, keep: Callable[[str, int, 
 
 
 def _obedient(ended: Any) -> None:
-    """Have a process ignore Ctrl-C, which its parent takes, and end when that says so."""
+    """Have a process ignore Ctrl-C, which its parent takes, and end when that says so, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
 
     def end() -> None:
-        ended.wait()
+        while not ended.wait(1) and parent is not None and parent.is_alive():
+            pass
         os._exit(1)
 
     threading.Thread(target=end, daemon=True).start()
