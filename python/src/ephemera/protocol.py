@@ -371,9 +371,11 @@ class _Kept:
         return self.room / t / "runs" / f"{self.keys[t]}-{seed}.json"
 
     def read(self, t: str, seed: int) -> dict[str, Any] | None:
-        """Return the record of a run that is kept."""
-        file = self.file(t, seed)
-        return dict(json.loads(file.read_text("utf-8"))) if file.exists() else None
+        """Return the record of a run that is kept; what a machine that went down left half written is none."""
+        try:
+            return dict(json.loads(self.file(t, seed).read_text("utf-8")))
+        except (FileNotFoundError, ValueError):
+            return None
 
     def write(self, t: str, seed: int, record: dict[str, Any]) -> None:
         """Keep a record; its file appears whole or not at all."""
