@@ -193,7 +193,7 @@ class Benchmark:
         r = self.row
         return (
             f"{r['policy']}, track {r['track']}, ephemera {r['version']}, {r['seeds']} test seeds, "
-            f"{r['epochs']} epochs in all; shares of exact Whittle, with 95 % intervals"
+            f"{r['epochs']} epochs in all; shares of exact Whittle, from five seeds on with 95 % intervals"
         )
 
     _head = ("task", "% of Whittle", "95 % interval", "regret per epoch")
