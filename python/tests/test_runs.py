@@ -291,7 +291,8 @@ def test_errors_come_back():
             call(fails, steps=1000)
     for wrong, error, words in [
         (lambda v: [9], ValueError, "source 9; allowed are 0 to 3"),
-        (lambda v: [1, 1], ValueError, "each once"),
+        (lambda v: [1, 1], ValueError, "source 1 twice; allowed are 0 to 3, each once"),
+        (lambda v: v.age, ValueError, "source 1 twice.* Integers are numbers of sources, and scores are floats"),
         (lambda v: [0, 1], ephemera.Error, "the budget"),
         (lambda v: [0.5], ValueError, "the policy returned shape"),
         (lambda v: "a", ValueError, "the policy returned shape"),

@@ -41,9 +41,13 @@ def choose(env: CrawlEnv, chosen: ArrayLike) -> tuple[Any, ...]:
             )
         a = np.zeros(n, np.int8)
         for i in numbers.tolist():
-            if not 0 <= i < n or a[int(i)]:
-                raise ValueError(f"the policy chose source {int(i)}; allowed are 0 to {n - 1}, each once")
-            a[int(i)] = 1
+            if not 0 <= i < n or a[i]:
+                again = " twice" if 0 <= i < n else ""
+                raise ValueError(
+                    f"the policy chose source {i}{again}; allowed are 0 to {n - 1}, each once. Integers are numbers of "
+                    "sources, and scores are floats"
+                )
+            a[i] = 1
     return env._go(a, SET)
 
 
