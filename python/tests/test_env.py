@@ -244,6 +244,14 @@ def test_wrong_types(arguments, words):
         ephemera.CrawlEnv(**arguments)
 
 
+def test_none_is_the_default():
+    env = ephemera.CrawlEnv(**dict.fromkeys(("budget", "action", "overspend", "observation", "scaled", "items")))
+    assert (env.observation_space, env.action_space) == (
+        ephemera.CrawlEnv().observation_space,
+        ephemera.CrawlEnv().action_space,
+    )
+
+
 def test_own_instance():
     sources = [
         ephemera.Source('a "b"\n\x7fé😀', 250, 0.7, 1),

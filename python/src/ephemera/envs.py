@@ -109,7 +109,7 @@ class _Worlds(_library.Handle):
             "max_episode_steps": None, "action": "scores", "overspend": "truncate", "observation": "flat",
             "scaled": True, "items": False, "render_mode": None,
         }  # fmt: skip
-        form |= {k: v for k, v in keywords.items() if k in form}
+        form |= {k: v for k, v in keywords.items() if k in form and v is not None}
         allowed = {
             "action": ("scores", "set", "one"), "overspend": ("refuse", "truncate"), "observation": ("flat", "dict"),
             "render_mode": (None, "rgb_array") if worlds == 1 and not autoreset else (None,),
