@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -350,6 +351,40 @@ func TestCertificate(t *testing.T) {
 	got := f.Fetch(Place{URL: s.URL})
 	if got.Err == nil || !strings.Contains(got.Err.Error(), "its certificate does not hold: certificate signed by") {
 		t.Error(got.Err)
+	}
+}
+
+// TestOffline: three hosts in a row that are not reached say that none is; one that is reached, or that
+// a name server does not know, says that there is a network.
+func TestOffline(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: newMemory(), Now: time.Now}
+	f.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		switch host, _, _ := net.SplitHostPort(address); {
+		case strings.HasPrefix(host, "up"):
+			return net.Dial(network, server.Listener.Addr().String())
+		case strings.HasPrefix(host, "unknown"):
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		case strings.HasPrefix(host, "nameless"):
+			return nil, &net.DNSError{Err: "server misbehaving", Name: host, IsTemporary: true}
+		}
+		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
+	}
+	for _, tt := range []struct {
+		hosts   string
+		offline bool
+	}{
+		{"a b", false}, {"c", true}, {"a", true}, {"up1", false}, {"a a a b", false}, {"unknown", false},
+		{"a nameless1", false}, {"nameless2", true}, {"up2", false},
+	} {
+		var got Result
+		for host := range strings.FieldsSeq(tt.hosts) {
+			got = f.Fetch(Place{URL: "http://" + host + "/feed"})
+		}
+		if got.Outcome != Failed || got.Offline != tt.offline {
+			t.Errorf("%s: offline is %v: %v", tt.hosts, got.Offline, got.Err)
+		}
 	}
 }
 

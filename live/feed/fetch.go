@@ -75,6 +75,7 @@ type Result struct {
 	Fresh   time.Duration // for which the answer stays fresh, by max-age or Expires
 	Feed    *Feed         // if found
 	Err     error         // if failed or gone, a reason of a few words
+	Offline bool          // if failed, no host is reached from here, this one neither
 }
 
 // Fetcher fetches feeds. Its methods may be called at once.
@@ -90,8 +91,9 @@ type Fetcher struct {
 	// DialHub is that of a net.Dialer with Public as its Control.
 	DialHub func(ctx context.Context, network, address string) (net.Conn, error)
 
-	mu   sync.Mutex
-	busy map[string]*turn // by name, as long as anybody locks it
+	mu        sync.Mutex
+	busy      map[string]*turn // by name, as long as anybody locks it
+	unreached map[string]bool  // hosts since one was reached
 }
 
 // Memory keeps what servers ask for. It has the clock, and is given how long things last.
@@ -143,8 +145,9 @@ var Public = ssrf.New(ssrf.WithAnyPort()).Safe
 
 // failure is a reason for which a fetch failed, for people.
 type failure struct {
-	text  string
-	retry time.Duration // the server's wish
+	text    string
+	retry   time.Duration // the server's wish
+	offline bool          // see [Result]
 }
 
 func (e *failure) Error() string { return e.text }
@@ -181,7 +184,7 @@ func (f *Fetcher) ask(r *http.Request, most int64) (*http.Response, error) {
 	host := strings.ToLower(r.URL.Hostname())
 	defer f.lock(host)()
 	if d := f.Memory.Left(host); d > 0 {
-		return nil, &failure{host + " asked to be left alone", d}
+		return nil, &failure{text: host + " asked to be left alone", retry: d}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.Timeout)
 	defer cancel()
@@ -199,6 +202,11 @@ func (f *Fetcher) ask(r *http.Request, most int64) (*http.Response, error) {
 		dial = f.DialHub
 	}
 	conn, err := dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(r.URL.Port(), r.URL.Scheme)))
+	if !f.reaches(host, err) {
+		e := *f.reason(err)
+		e.offline = true
+		return nil, &e
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +328,7 @@ func (f *Fetcher) Fetch(p Place) Result {
 	}
 	if err != nil {
 		e := f.reason(err)
-		out.Err, out.Retry = e, e.retry
+		out.Err, out.Retry, out.Offline = e, e.retry, e.offline
 		return out
 	}
 	f.conclude(&out, res)

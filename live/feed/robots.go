@@ -76,10 +76,12 @@ func (f *Fetcher) allowed(ctx context.Context, u *url.URL) error {
 		}
 		if err != nil {
 			e := f.reason(err)
-			return &failure{"robots.txt: " + e.text, e.retry}
+			return &failure{"robots.txt: " + e.text, e.retry, e.offline}
 		}
 		if r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500 { // "unreachable"
-			return &failure{"its robots.txt cannot be read: " + r.Status, min(f.retry(r.Header), MaxRetry)}
+			return &failure{
+				text: "its robots.txt cannot be read: " + r.Status, retry: min(f.retry(r.Header), MaxRetry),
+			}
 		}
 		text, _ := io.ReadAll(r.Body) // none if it is "unavailable", which allows all
 		rules = &Robots{ParseRobots(text)}
