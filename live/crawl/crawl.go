@@ -80,8 +80,8 @@ type Crawler struct {
 	hook     *hook
 	list     []Outline // of the feeds, as it was read last when it was another one
 	checked  []Outline // as it was read last
-	away     *Away     // why the reader does not answer; nil if it does
-	again    time.Time // when it is asked next, while it does not
+	away     *Away     // why the reader does not answer, or that there is no network; nil if it does
+	again    time.Time // when that is tried next, while it does not
 	listErr  error     // of the last reading
 	left     []error   // outlines of list that name no feed
 	listed   time.Time // when that was
@@ -334,6 +334,9 @@ func (c *Crawler) Tick() (begun int, err error) {
 		return c.watch(), c.save(now, false)
 	}
 	room := min(workers-c.underWay, c.allowance(now))
+	if c.away != nil { // one finds out whether that is over
+		room = min(room, 1-c.underWay)
+	}
 	if room <= 0 {
 		return 0, nil
 	}

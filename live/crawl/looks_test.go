@@ -2,9 +2,11 @@ package crawl
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -212,6 +215,50 @@ func TestFullDisk(t *testing.T) {
 	s.Wait()
 	if n != 1 || err != nil || strings.Contains(page(), said) {
 		t.Errorf("%d requests, %v; the page: %.1000s", n, err, page())
+	}
+}
+
+// TestNoNetwork: while this machine reaches no server, no feed fails for that, and a request a minute finds
+// out whether it does again: then all feeds are asked for within an hour. A server that alone is not reached
+// has failed.
+func TestNoNetwork(t *testing.T) {
+	var list []string
+	for k := range 10 {
+		list = append(list, address(k*len(kinds)))
+	}
+	s := simulate(t, newReferee(t, 30).Server, list...).pass(24 * time.Hour)
+	dial, dials := s.fetcher.Dial, 0
+	from := func(away func(host string) bool) {
+		s.fetcher.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if host, _, _ := net.SplitHostPort(address); !away(host) {
+				return dial(ctx, network, address)
+			}
+			s.mu.Lock()
+			dials++
+			s.mu.Unlock()
+			return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
+		}
+	}
+	from(func(string) bool { return true })
+	const hours = 12
+	s.pass(hours * time.Hour)
+	failed := 0
+	for _, r := range s.feeds {
+		failed += r.Failures
+	}
+	page := s.get("/").Body.String()
+	if failed > 2 || dials > hours*60+workers || dials < hours || s.away == nil ||
+		!strings.Contains(page, "No feed is asked for: no server is reached from here") {
+		t.Errorf("%d failures, %d attempts; %v", failed, dials, s.away)
+	}
+	one := s.feeds[list[0]]
+	from(func(host string) bool { return host == one.ID.Key })
+	begin := s.now
+	s.pass(time.Hour)
+	for _, r := range s.feeds {
+		if r != one && !r.Last.After(begin) || (r.Failures > 0) != (r == one) {
+			t.Errorf("%s: last at %v, %v later; %d failures", r.ID.URL, r.Last, s.now.Sub(begin), r.Failures)
+		}
 	}
 }
 

@@ -297,7 +297,7 @@ func (v *view) Hook() *hookView {
 // Waiting returns how many items are still to be posted.
 func (v *view) Waiting() int { return len(v.hook.waiting) }
 
-// Away returns why the reader does not answer, or nothing.
+// Away returns why the reader does not answer, or that there is no network, or nothing.
 func (v *view) Away() string {
 	if v.away == nil {
 		return ""

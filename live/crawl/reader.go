@@ -58,7 +58,7 @@ func (c *Crawler) look(p feed.Place) Look {
 	if failure != nil && l.Err == nil {
 		l.Outcome, l.Feed, l.Err = feed.Failed, nil, failure
 	}
-	if a := away(l.Err); a != nil {
+	if a := away(l.Err); a != nil && c.opt.Reader != nil {
 		if _, _, err := c.reader.Feeds(); err == nil {
 			l.Err = a.Err
 		}
@@ -96,8 +96,14 @@ func (o *own) Feeds() (feeds []Outline, left []error, err error) {
 // Refresh implements [Reader]. Nothing is kept between two calls here, so it is Entries that fetches.
 func (o *own) Refresh(feed.Place) error { return nil }
 
-// Entries implements [Reader].
-func (o *own) Entries(p feed.Place) Look { return Look{Result: o.fetcher.Fetch(p)} }
+// Entries implements [Reader]. Without a network it does nothing.
+func (o *own) Entries(p feed.Place) Look {
+	res := o.fetcher.Fetch(p)
+	if res.Offline {
+		res.Err = &Away{fmt.Errorf("no server is reached from here: %w", res.Err)}
+	}
+	return Look{Result: res}
+}
 
 const (
 	readerTimeout = 2 * time.Minute // in which it fetches a feed, or gives pages of new entries

@@ -90,17 +90,24 @@ func (c *Crawler) take(r *record, l *Look) error {
 	return err
 }
 
-// absent takes up that the reader does not answer: nothing is known of the feed, and the reader
-// is asked again later.
+// absent takes up that the reader does not answer, or that there is no network: nothing is known of the
+// feed, and a minute later one of those that are due is tried.
 func (c *Crawler) absent(r *record, away *Away, now time.Time) error {
 	if c.away == nil {
 		c.opt.Log.Error("no request is made", "error", away)
 	}
 	c.away, c.again = away, now.Add(rereading)
+	next := c.again
+	if c.opt.Reader == nil { // nobody was asked; but it may be that just these servers are away
+		c.recent = c.recent[:len(c.recent)-1]
+		r.Tried = now
+		r.wait(now.Add(c.opt.Shortest), "no server was reached")
+		next = r.NotBefore.Add(-c.opt.lead())
+	}
 	if _, err := c.keep(r, nil); err != nil || !c.learner.Has(r.ID.URL) {
 		return err
 	}
-	return c.learner.Update(learner.Crawl{Source: r.ID.URL, At: now, Outcome: learner.Failed, NotBefore: c.again})
+	return c.learner.Update(learner.Crawl{Source: r.ID.URL, At: now, Outcome: learner.Failed, NotBefore: next})
 }
 
 // mostSeen is how many items a feed is remembered for that shows few of them: as many as are remembered
