@@ -240,6 +240,9 @@ func TestNoNetwork(t *testing.T) {
 		}
 	}
 	from(func(string) bool { return true })
+	if n := must(s.Once(t.Context())); n > 2 || dials < n {
+		t.Errorf("a round says that it made %d requests", n)
+	}
 	const hours = 12
 	s.pass(hours * time.Hour)
 	failed := 0

@@ -195,7 +195,7 @@ const patience = 10 * time.Minute
 // early with the context.
 func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
 	c.mu.Lock()
-	end := c.clock().Add(patience)
+	end, before := c.clock().Add(patience), c.seq
 	err = c.learner.SetBudget(float64(max(1, c.allowance(end))))
 	c.mu.Unlock()
 	waits := func() bool {
@@ -208,7 +208,7 @@ func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
 	for n, idle := 0, 0; err == nil && idle < 3 && ctx.Err() == nil; idle++ {
 		n, err = c.Tick()
 		c.Wait()
-		if requests += n; n > 0 || waits() {
+		if n > 0 || waits() {
 			idle = -1
 		}
 		if n == 0 {
@@ -216,5 +216,7 @@ func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
 		}
 	}
 	c.postWaiting(ctx)
-	return requests, err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int(c.seq - before), err // not those that reached nobody
 }
