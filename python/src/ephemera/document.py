@@ -55,6 +55,11 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 
+def plain(x: float) -> str:
+    """Return a number with four digits, or all of those before the point."""
+    return f"{x:.4g}" if abs(x) < 9999.5 else f"{x:.0f}"
+
+
 def interval(low: float | None, high: float | None, form: Any = percent) -> str:
     """Return an interval, or a dash where one run has none."""
     return "–" if low is None or high is None else f"{form(low)} to {form(high)}"

@@ -293,7 +293,7 @@ class Comparison:
     """All that is kept of each run, by the names of the policies."""
 
     def __str__(self) -> str:
-        return self.table
+        return self.table.replace("-format markdown has them", "frame() has them")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.report["results"])
@@ -319,14 +319,11 @@ class Comparison:
         return {name: np.array(shares)[:, None] for name, shares in scores.items()}
 
     def _cells(self) -> list[list[str]]:
-        def plain(x: float) -> str:
-            return f"{x:.4g}"
-
         return [
             [
-                r["policy"], plain(r["reward"]), document.interval(r["lo"], r["hi"], plain),
+                r["policy"], document.plain(r["reward"]), document.interval(r["lo"], r["hi"], document.plain),
                 document.percent(r.get("of_whittle")),
-                document.interval(r.get("of_whittle_lo"), r.get("of_whittle_hi")), plain(r["crawls"]),
+                document.interval(r.get("of_whittle_lo"), r.get("of_whittle_hi")), document.plain(r["crawls"]),
             ]
             for r in self
         ]  # fmt: skip
