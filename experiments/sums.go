@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"ephemera/env"
 )
@@ -17,6 +18,7 @@ type epochSums struct {
 	marks env.Marks
 	seed  uint64
 	in    env.Instance
+	own   int64 // room that the instance takes, in sums
 
 	runs    int          // of epochs of a source that are kept, from the first on
 	kept    atomic.Int64 // sums
@@ -27,8 +29,11 @@ type epochSums struct {
 // sumsRun has the sums of a source in some epochs in a row. It does not change.
 type sumsRun [env.SumsRun]float64
 
-// mostSums bounds the sums of a seed, and of all that are kept for worlds to come: 80 MB.
+// mostSums bounds the sums of a seed, and all that is kept for worlds to come: 80 MB.
 const mostSums = 10_000_000
+
+// mostWorlds bounds the worlds that are kept, among all of which each new one is looked for.
+const mostWorlds = 1000
 
 // recentSums are those of the worlds opened last, the latest first.
 var recentSums struct {
@@ -54,15 +59,18 @@ func shareSums(in env.Instance, marks env.Marks, seed uint64) env.EpochSums {
 	} else {
 		s = &epochSums{marks: marks, seed: seed, in: in, runs: mostSums / n / env.SumsRun}
 		s.in.Sources, s.in.Changes = slices.Clone(in.Sources), slices.Clone(in.Changes) // the caller may change its own
+		sources := n
 		for k, c := range s.in.Changes {
 			s.in.Changes[k].Sources = slices.Clone(c.Sources)
+			sources += len(c.Sources)
 		}
+		s.own = int64(sources) * int64(unsafe.Sizeof(env.Source{})/unsafe.Sizeof(float64(0)))
 		s.sources = make([]atomic.Pointer[[]atomic.Pointer[sumsRun]], n)
 	}
 	// What has no room among the kept goes with the last world that uses it.
-	total := s.kept.Load()
+	total := s.room()
 	for k, other := range r.list {
-		if total += other.kept.Load() + int64(n); total > mostSums {
+		if total += other.room(); total > mostSums || k == mostWorlds-1 {
 			clear(r.list[k:])
 			r.list = r.list[:k]
 			break
@@ -71,6 +79,9 @@ func shareSums(in env.Instance, marks env.Marks, seed uint64) env.EpochSums {
 	r.list = slices.Insert(r.list, 0, s)
 	return s
 }
+
+// room returns what s takes, in sums.
+func (s *epochSums) room() int64 { return s.own + s.kept.Load() }
 
 // of reports whether the sums are of this instance, marks and seed.
 func (s *epochSums) of(in env.Instance, marks env.Marks, seed uint64) bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"ephemera/env"
 	"ephemera/learner"
@@ -216,6 +217,17 @@ func TestSumsAreBounded(t *testing.T) {
 		}
 		if own := recentSums.list[0].kept.Load(); own < mostSums*9/10 || own > mostSums || total > 2*own {
 			t.Errorf("seed %d keeps %d sums, and with those before it %d", seed, own, total)
+		}
+	}
+	for _, sources := range []int{20, 5000} { // worlds that keep no sums take room, too
+		forgetSums()
+		in.Sources = slices.Repeat(in.Sources[:1], sources)
+		for seed := range uint64(mostWorlds + 10) {
+			shareSums(in, env.MarksConstant, seed)
+		}
+		worlds := len(recentSums.list)
+		if room := worlds * sources * int(unsafe.Sizeof(source)); worlds > mostWorlds || room > 8*mostSums {
+			t.Errorf("%d worlds of %d sources are kept, whose instances take %d bytes", worlds, sources, room)
 		}
 	}
 	many := env.Instance{Sources: slices.Repeat(in.Sources[:1], mostSums/env.SumsRun+1)}
