@@ -17,8 +17,12 @@ from ephemera.agents import SourcesEnv
 def test_parallel_api(how):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", ".*Agents and possible_agents|.*observation_spaces|.*action_spaces")
-        parallel_api_test(SourcesEnv(**how, max_episode_steps=50), num_cycles=120)
+        env = SourcesEnv(**how, max_episode_steps=50)
+        parallel_api_test(env, num_cycles=120)
+    env.close()
+    env.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        env.reset()
 
 
 def test_objective():

@@ -40,6 +40,18 @@ class SourcesEnv(ParallelEnv[str, Seen, Seen]):  # type: ignore[misc]
         self.observation_spaces = dict(zip(self.possible_agents, own, strict=True))
         self.action_spaces = {a: spaces.Box(-np.inf, np.inf, (1,), np.float32) for a in self.possible_agents}
 
+    def observation_space(self, agent: str) -> spaces.Box:
+        """Return the space of what an agent sees."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Box:
+        """Return the space of an agent's bids."""
+        return self.action_spaces[agent]
+
+    def close(self) -> None:
+        """Free the world. It may be called again."""
+        self.env.close()
+
     def _each(self, rows: Any) -> dict[str, Any]:
         return dict(zip(self.possible_agents, rows, strict=True))
 
