@@ -223,7 +223,10 @@ def test_wrong_one(wrong, error):
         ({"max_episode_steps": -2}, "-1 for no end"),
         ({"render_mode": "human"}, "allowed are None and 'rgb_array'"),
         ({"items": True}, "knowledge 'online'"),
-        ({"instance": ephemera.Instance([ephemera.Source("x", 1, -1, 1)])}, "decay is -1"),
+        (
+            {"instance": ephemera.Instance([ephemera.Source("x", 1, -1, 1)])},
+            r'^instance "python", source 1 \("x"\): decay is -1',
+        ),
         ({"instance": ephemera.Instance([])}, "source"),
     ],
 )

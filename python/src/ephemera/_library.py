@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -106,9 +107,11 @@ def take(answer: ctypes.c_void_p) -> str:
 def error(text: str) -> Error:
     """Return what the library says is wrong as an exception.
 
-    A panic, which is a mistake of the Go code and not of its caller, has Go's stack as a note.
+    A panic, which is a mistake of the Go code and not of its caller, has Go's stack as a note. The file in which an
+    instance of Python is handed over is no part of it.
     """
     words, begins, stack = text.partition("\ngoroutine ")
+    words = re.sub(r"\S*[0-9a-f]{64}\.toml: ", "", words)
     e = Error(words)
     if begins:
         e.add_note(f"This is a mistake in the Go code. Its stack:{begins}{stack.rstrip()}")
