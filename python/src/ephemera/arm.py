@@ -56,7 +56,7 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
         """Set the world up.
 
         Args:
-            instance: as in :class:`ephemera.CrawlEnv`.
+            instance: as in :class:`ephemera.CrawlEnv`, but none that each reset draws.
             source: number of the source; None draws one at each reset.
             price: λ; two numbers between which each reset draws it; or None for 0 and u*/C, above which no crawl
                 pays. ``reset(options={"price": λ})`` sets it for an episode.

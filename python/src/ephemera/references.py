@@ -21,7 +21,7 @@ def load_instance(
     """Return an instance of that name, or of a .toml file, as data.
 
     Args:
-        instance: as in :class:`ephemera.CrawlEnv`.
+        instance: as in :class:`ephemera.CrawlEnv`, but none that each reset draws.
         budget: budget units per epoch; None for the instance's own.
         objective: what crawls are to bring about, as in :class:`ephemera.CrawlEnv`: the sources have its law.
     """
