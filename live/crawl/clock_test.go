@@ -61,7 +61,7 @@ func TestClock(t *testing.T) {
 					r := newReferee(t, 60)
 					l := newLife(t, r.Server, 60, urls...).on(boot)
 					l.disk = vfs.NewMem()
-					s := l.open(io.Discard).pass(20 * time.Hour)
+					s := l.open(io.Discard).pass(12 * time.Hour)
 					rate := s.Row(s.feeds[urls[0]]).PerDay
 					for _, d := range steps {
 						for _, site := range r.sites {
@@ -72,7 +72,7 @@ func TestClock(t *testing.T) {
 						s = s.step(d, restart).pass(time.Minute)
 					}
 					begin := s.now
-					for range 45 {
+					for range 38 {
 						s.pass(time.Hour)
 						for _, k := range numbers {
 							site := r.sites[fmt.Sprintf("feed %d (%s) feed", k, kinds[k])]
