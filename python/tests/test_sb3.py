@@ -44,7 +44,7 @@ def test_ppo_by_its_defaults():
     from stable_baselines3 import PPO
 
     torch.set_num_threads(1)
-    model = PPO("MlpPolicy", ID, seed=1, device="cpu").learn(20_000)
+    model = PPO("MlpPolicy", ID, seed=1, device="cpu").learn(14_000)
     table = ephemera.compare({"whittle": "whittle", "PPO": ephemera.gym_policy(model)}, steps=500, seeds=3)
     assert table["PPO"]["of_whittle"] > 0.95
 
