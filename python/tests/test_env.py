@@ -424,6 +424,7 @@ def test_scaled_rewards():
     _, info = scaled.reset(seed=4)
     raw.reset(seed=4)
     assert info["seed"] == 4 and info["unit"] == info["bound"] == ephemera.bound("paper")
+    assert info["whittle"] == ephemera.whittle("paper", world="mean")  # in which nothing is drawn
     windows = ephemera.CrawlEnv("lognormal:10:1:window", budget=3).reset(seed=4)[1]
     assert windows["unit"] == ephemera.bound("lognormal:10:1:window", 3) < 0.98 * windows["whittle"]
     assert windows["whittle"] == pytest.approx(windows["bound"], rel=0.02)
