@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -257,7 +258,8 @@ func Quote(words ...string) string {
 }
 
 // Progress returns a function that shows how many of a total of things are done,
-// and one that clears the line. Nothing is shown unless stderr is a terminal.
+// and one that clears the line. Nothing is shown unless stderr is a terminal. Runs that go on
+// at once may call the first.
 func Progress(stderr io.Writer, things string) (show func(done, total int), clear func()) {
 	file, ok := stderr.(*os.File)
 	if !ok || !isTerminal(file) {
@@ -266,7 +268,10 @@ func Progress(stderr io.Writer, things string) (show func(done, total int), clea
 	const every = 100 * time.Millisecond
 	began := time.Now()
 	var shown time.Time
+	var mu sync.Mutex
 	show = func(done, total int) {
+		mu.Lock()
+		defer mu.Unlock()
 		if now := time.Now(); now.Sub(shown) >= every {
 			shown = now
 			fmt.Fprintf(stderr, "\r\x1b[K%s", progressLine(done, total, things, now.Sub(began)))

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -118,4 +120,24 @@ func TestFirst(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("the help is %q; want %q", out.String(), want)
 	}
+}
+
+// TestProgressOfRunsAtOnce: under the race detector, runs that go on at once may show how far they are.
+func TestProgressOfRunsAtOnce(t *testing.T) {
+	terminal, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a device, as a terminal is
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	show, clear := Progress(terminal, "epochs")
+	var runs sync.WaitGroup
+	for range 2 {
+		runs.Go(func() {
+			for n := range 100 {
+				show(n, 100)
+			}
+		})
+	}
+	runs.Wait()
+	clear()
 }
