@@ -350,8 +350,9 @@ class CrawlEnv(gym.Env[Any, Any]):
     Reward: interest of all that the crawls found.
 
     Info of a step: ``interest`` (n, float64), what each source's crawl brought, whose sum is the
-    reward, unscaled, but for what is charged at the end under ``delay``; ``crawled`` (n, bool); with ``items=True`` ``items``, of each crawl the source,
-    the interest and the items' ages and interests, as :meth:`ephemera.Learner.update` takes them.
+    reward, unscaled, but for what is charged at the end under ``delay``; ``crawled`` (n, bool);
+    with ``items=True`` ``items``, of each crawl the source, the interest and the items' ages and
+    interests, as :meth:`ephemera.Learner.update` takes them.
     Info of a reset: ``seed`` of the world; ``unit``, the interest that a scaled reward of 1 stands
     for: the amount of the bound under the mean dynamics; ``bound``, what no policy that keeps the budget
     exceeds in the mean in this world, NaN where that is not known;
