@@ -98,8 +98,7 @@ func (c *Crawler) absent(r *record, away *Away, now time.Time) error {
 	}
 	c.away, c.again = away, now.Add(rereading)
 	next := c.again
-	if c.opt.Reader == nil { // nobody was asked; but it may be that just these servers are away
-		c.recent = c.recent[:len(c.recent)-1]
+	if c.opt.Reader == nil { // it may be that just these servers are away
 		r.Tried = now
 		r.wait(now.Add(c.opt.Shortest), "no server was reached")
 		next = r.NotBefore.Add(-c.opt.lead())
