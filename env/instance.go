@@ -226,8 +226,7 @@ const (
 	sourceKeys = "name, rate, decay, interest, window, cost, law, shape, batch, fails and host, " +
 		"or of a page name, change, importance, cost, recall and false"
 	fileKeys = "id, budget, per_host, [[source]] with " + sourceKeys +
-		", and [[change]] with at, shuffle and [[change.source]]; " +
-		"id, name, law and host are strings, shuffle is true or false, the others are numbers"
+		", and [[change]] with at, shuffle and [[change.source]]"
 )
 
 // Load reads an instance file: TOML with the keys of [Instance], [Source] and
@@ -315,17 +314,23 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 }
 
 // DecodeTOML reads TOML strictly into a pointer to a struct. Its errors are one line
-// with where, line, column and key; allowed says what a file may hold.
+// with where, line, column and key, and say of a value of the wrong type which is needed;
+// allowed says what a file may hold.
 func DecodeTOML(where string, text []byte, into any, allowed string) error {
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
 	if err == nil {
 		return nil
 	}
 	what, bad, unknown := "unknown key", new(toml.DecodeError), new(toml.StrictMissingError)
+	allowed = "allowed are " + allowed
 	if errors.As(err, &unknown) {
 		bad = &unknown.Errors[0]
 	} else if errors.As(err, &bad) {
-		what, _, _ = strings.Cut(strings.TrimPrefix(bad.Error(), "toml: "), " into struct field")
+		var field string
+		what, field, _ = strings.Cut(strings.TrimPrefix(bad.Error(), "toml: "), " into struct field")
+		if _, kind, ok := strings.Cut(field, " of type "); ok && typesTOML[kind] != "" {
+			allowed = "needed is " + typesTOML[kind]
+		}
 	} else {
 		return fmt.Errorf("%s: %w", where, err)
 	}
@@ -335,5 +340,11 @@ func DecodeTOML(where string, text []byte, into any, allowed string) error {
 		key = fmt.Sprintf("key %.60q: ", strings.Join(bad.Key(), "."))
 	}
 	// What is quoted from the file is cut, as that may be a megabyte.
-	return fmt.Errorf("%s:%d:%d: %s%.150s; allowed are %s", where, line, column, key, what, allowed)
+	return fmt.Errorf("%s:%d:%d: %s%.150s; %s", where, line, column, key, what, allowed)
+}
+
+// typesTOML says in words what a value of TOML must be for a type of Go.
+var typesTOML = map[string]string{
+	"float64": "a number", "int": "a whole number", "bool": "true or false",
+	"string": "a text in quotes", "[]string": "a list of texts in quotes",
 }
