@@ -229,7 +229,11 @@ func unused(settings map[string]any, allowed []string) error {
 // lists of all settings that it has, the first key changing slowest. It returns
 // the settings that the cells have.
 func (c *Config) product(ctx context.Context, label string, all map[string]any) (has []string, err error) {
-	for _, algorithm := range list(all[experiments.AlgorithmKey]) { // one nil where none is given
+	algorithms := list(all[experiments.AlgorithmKey]) // one nil where none is given
+	if len(algorithms) == 0 {
+		return nil, errEmpty(experiments.AlgorithmKey)
+	}
+	for _, algorithm := range algorithms {
 		first := Cell{Label: label, Run: experiments.NewRun()}
 		if algorithm != nil {
 			if err := first.Run.Set(experiments.AlgorithmKey, algorithm); err != nil {
@@ -328,7 +332,7 @@ func union(all, more []string) []string {
 // times returns each cell with each of the values of a setting.
 func times(cells []Cell, key string, values []any) (all []Cell, err error) {
 	if len(values) == 0 {
-		return nil, fmt.Errorf("%s is an empty list; allowed is 1 value or more", key)
+		return nil, errEmpty(key)
 	}
 	seen := map[string]bool{}
 	for _, v := range values {
@@ -349,6 +353,11 @@ func times(cells []Cell, key string, values []any) (all []Cell, err error) {
 		}
 	}
 	return all, nil
+}
+
+// errEmpty is the error of a list without values.
+func errEmpty(key string) error {
+	return fmt.Errorf("%s is an empty list; allowed is 1 value or more", key)
 }
 
 // value returns a setting, as it was written where it is given, and nil for one that

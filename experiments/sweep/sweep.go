@@ -17,6 +17,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -145,7 +146,7 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 		}
 	}
 	sum := experiments.Summarize(groups, metric)
-	s.Scores, s.Notes = scale(groups, metric), sum.Notes
+	s.Scores, s.Notes = scale(groups, metric), append(c.worlds(), sum.Notes...)
 	for i, cell := range c.Cells {
 		profile := stats.Profile(groups[i].Values(metric), s.Scores)
 		row := Row{sum.Rows[i], cell.Label, cell.Hash, map[string]any{}, profile}
@@ -159,6 +160,28 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 	if same {
 		s.Verdict = sum.Verdict
 	}
+}
+
+// worlds says which cells play in which world, nothing where all play in one. What a
+// policy knows decides it by default, so that policies of one grid may differ.
+func (c *Config) worlds() []string {
+	var kinds []string
+	cells := map[string][]string{}
+	for _, cell := range c.Cells {
+		kind := cell.Run.World.Kind
+		if cells[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		cells[kind] = append(cells[kind], cell.ID)
+	}
+	if len(kinds) == 1 {
+		return nil
+	}
+	for i, kind := range kinds {
+		kinds[i] = kind + " (" + strings.Join(cells[kind], ", ") + ")"
+	}
+	return []string{"Cells play in different worlds: " + strings.Join(kinds, "; ") +
+		". Compare those of one world; world.kind names one for all."}
 }
 
 // scale returns the scores of profiles, nil where all values are the same.

@@ -231,10 +231,11 @@ func TestRefuses(t *testing.T) {
 		{"show = [\"gold\"]", "", "\"gold\"; allowed are learned_ratio"},
 		{"reference = \"gold\"\nlearner.algorithm=[\"whittle\", \"greedy\"]", "", "allowed are whittle, greedy"},
 		{"seeds = 0", "", "seeds is 0; allowed is"},
-		{"seeds = 1.5", "", "test.toml:1:9"},
+		{"seeds = 1.5", "", "test.toml:1:9: key \"seeds\": cannot decode TOML float; needed is a whole number"},
 		{"learner.algorithm = \"gold\"", "", "allowed are lspe"},
 		{"learner.algorithm = \"greedy\"\nlearner.kappa = 2", "", "learner.kappa is not a setting of any cell here"},
-		{"learner.kappa = []", "", "1 value or more"},
+		{"learner.kappa = []", "", "learner.kappa is an empty list; allowed is 1 value or more"},
+		{"learner.algorithm = []", "", "learner.algorithm is an empty list; allowed is 1 value or more"},
 		{"learner.kappa = [2, 2]", "", "learner.kappa has 2 twice; each value is allowed once"},
 		{"[[cells]]\n[[cells]]", "", "cell lspe is there twice"},
 		{"learner.algorithm = \"paper\"\nlearner.kappa = \"steep\"", "",
@@ -292,6 +293,24 @@ func TestVerdict(t *testing.T) {
 	rep, err = Summarize(c, records(c, reward, over), experiments.Batch{Dir: t.TempDir(), Workers: 1})
 	if err != nil || rep.Verdict != "" || rep.Cells[1].Diff != nil {
 		t.Errorf("%v: verdict %q, difference %v", err, rep.Verdict, rep.Cells[1].Diff)
+	}
+}
+
+// A summary says so where its cells play in different worlds, which is the default where
+// what they know differs.
+func TestWorldsOfCells(t *testing.T) {
+	zero := func(int, uint64) float64 { return 0 }
+	for _, x := range []struct{ world, want string }{
+		{"", "Cells play in different worlds: poisson (lspe, certainty); mean (whittle). " +
+			"Compare those of one world; world.kind names one for all."},
+		{"world.kind = \"poisson\"\n", ""},
+	} {
+		c := load(t, "seeds = 1\n"+x.world+"learner.algorithm = [\"lspe\", \"whittle\", \"certainty\"]\n")
+		done := records(c, zero, func(int) float64 { return 0 })
+		rep, err := Summarize(c, done, experiments.Batch{Dir: t.TempDir(), Workers: 1})
+		if err != nil || strings.Join(rep.Notes, " ") != x.want {
+			t.Errorf("%q: %v, notes %q; want %q", x.world, err, rep.Notes, x.want)
+		}
 	}
 }
 
