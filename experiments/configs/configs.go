@@ -32,7 +32,10 @@ func Read(name string) ([]byte, error) {
 		name := strings.TrimSuffix(strings.TrimPrefix(name, "experiments/configs/"), ".toml")
 		text, err = Files.ReadFile(name + ".toml")
 	}
-	if err != nil {
+	if info, found := os.Stat(name); err != nil && found == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory; a configuration is a .toml file or one of %s",
+			name, strings.Join(Names(), ", "))
+	} else if err != nil {
 		return nil, fmt.Errorf("%s: no such file; a configuration is a .toml file or one of %s",
 			name, strings.Join(Names(), ", "))
 	}
