@@ -91,6 +91,8 @@ def test_wrong_arguments(arguments, words):
     with pytest.raises((ValueError, TypeError), match=words):
         ephemera.ArmEnv(**arguments)
     env = ephemera.ArmEnv()
+    with pytest.raises(gymnasium.error.ResetNeeded, match="step before the first reset"):
+        env.step(1)
     env.reset(seed=1)
     with pytest.raises(ValueError, match="the action is 2"):
         env.step(2)

@@ -267,7 +267,7 @@ def test_own_instance():
 
 def test_use_after_close():
     env = ephemera.CrawlEnv()
-    with pytest.raises(RuntimeError, match="before the first reset"):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="before the first reset"):
         env.step(np.zeros(4))
     env.reset(seed=1)
     env.close()
@@ -362,7 +362,7 @@ envs.close()
 
 
 def test_picture():
-    with pytest.raises(RuntimeError, match="render before the first reset"):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="render before the first reset"):
         ephemera.CrawlEnv(render_mode="rgb_array").render()
     env = gymnasium.make(ID, render_mode="rgb_array", scaled=False)
     env.reset(seed=1)

@@ -160,7 +160,7 @@ def test_seeds():
 
 def test_wrong_actions():
     env = ephemera.CrawlVectorEnv(2)
-    with pytest.raises(RuntimeError, match="before the first reset"):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="before the first reset"):
         env.step(np.zeros((2, 4)))
     env.reset(seed=1)
     for wrong in (np.zeros((2, 3)), np.zeros(8), np.zeros((4, 2)), 0.0):

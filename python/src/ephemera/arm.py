@@ -84,6 +84,7 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
             raise ValueError(f"price is {price}; allowed are a number, two that rise, and None")
         self._source, self._range, self._world = source, low_high, keywords
         self._arms: dict[int, tuple[CrawlEnv, float, float]] = {}
+        self._env: CrawlEnv | None = None  # of the episode
         self._shows_state = keywords.get("knowledge") != "online"
         low, high = np.zeros(4, np.float32), np.full(4, np.inf, np.float32)
         low[1], low[3] = math.log(2), -np.inf
@@ -143,6 +144,8 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
         crawl = operator.index(action)
         if crawl not in (0, 1):
             raise ValueError(f"the action is {crawl}; allowed are 0, wait, and 1, crawl")
+        if self._env is None:
+            raise gym.error.ResetNeeded("step before the first reset")
         flat, interest, _, over, _ = self._env.step(np.array([crawl], np.int8))
         earned = interest / self._ceiling - self._charge if crawl else 0.0
         return self._seen(flat), earned, False, over, {"interest": interest}

@@ -198,7 +198,7 @@ class _Worlds(_library.Handle):
         if row == self.rows or self._handle == 0:
             self._alive()
             if not self.started:
-                raise RuntimeError("step before the first reset")
+                raise gym.error.ResetNeeded("step before the first reset")
             self.refill()
             row = 0
         self.row = row + 1
@@ -491,7 +491,7 @@ class CrawlEnv(gym.Env[Any, Any]):
             return None
         w = self._w
         if not self._past:
-            raise RuntimeError("render before the first reset")
+            raise gym.error.ResetNeeded("render before the first reset")
         age, crawled = (np.array(a) for a in zip(*self._past, strict=True))
         if w.dtype == np.float64:
             age = 1 - np.exp(-age * w.about["budget"] / sum(w.about["costs"]))
@@ -570,7 +570,7 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         if options is not None and "reset_mask" in options:
             mask = np.ascontiguousarray(options["reset_mask"])
             if not w.started:
-                raise RuntimeError("the first reset is of all worlds")
+                raise gym.error.ResetNeeded("the first reset is of all worlds")
             if mask.shape != (k,) or mask.dtype != np.bool_:
                 raise ValueError(f"reset_mask has shape {mask.shape} and dtype {mask.dtype}; needed is ({k},), bool")
         if seed is None:
