@@ -108,10 +108,11 @@ def error(text: str) -> Error:
     """Return what the library says is wrong as an exception.
 
     A panic, which is a mistake of the Go code and not of its caller, has Go's stack as a note. The file in which an
-    instance of Python is handed over is no part of it.
+    instance of Python is handed over is no part of it, and settings have the names of Python's keywords.
     """
     words, begins, stack = text.partition("\ngoroutine ")
     words = re.sub(r"\S*[0-9a-f]{64}\.toml: ", "", words)
+    words = re.sub(r"\bworld\.(marks|trace|epoch|decay|split)\b", r"\1", words)
     e = Error(words)
     if begins:
         e.add_note(f"This is a mistake in the Go code. Its stack:{begins}{stack.rstrip()}")
