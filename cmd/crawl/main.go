@@ -207,7 +207,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		defer os.RemoveAll(s.opt.Dir)
 	}
-	c, err := crawl.Open(s.opt)
+	c, err := crawl.Open(ctx, s.opt)
 	if errors.Is(err, store.ErrInUse) && s.export != "" {
 		return fmt.Errorf("%s is in use by another crawl; "+
 			"to export from it, add the address of its page: -export %s -from %s",
@@ -242,10 +242,10 @@ func (s *settings) use(ctx context.Context, c *crawl.Crawler, stdout io.Writer) 
 		n, err = c.Import(rec)
 		return fmt.Sprintf("The learner knows the past of %d feeds.\n", n), err
 	case s.once:
-		n, err = c.Once(ctx)
+		n, err = c.Once()
 		return fmt.Sprintf("%d requests were made.\n", n), err
 	}
-	return "", serve(ctx, c, s.page, stdout)
+	return "", serve(c, s.page, stdout)
 }
 
 // count returns how many texts are not empty.
@@ -337,8 +337,8 @@ func readWorth(path string) (map[string]float64, error) {
 	})
 }
 
-// serve crawls and shows the page until the context ends.
-func serve(ctx context.Context, c *crawl.Crawler, page string, stdout io.Writer) error {
+// serve crawls and shows the page until its context ends.
+func serve(c *crawl.Crawler, page string, stdout io.Writer) error {
 	if page != "" {
 		l, err := net.Listen("tcp", page)
 		if err != nil {
@@ -349,6 +349,6 @@ func serve(ctx context.Context, c *crawl.Crawler, page string, stdout io.Writer)
 		defer s.Close()
 		fmt.Fprintf(stdout, "Crawling; http://%s shows what is found. Ctrl-C ends it.\n", l.Addr())
 	}
-	c.Run(ctx)
+	c.Run()
 	return nil
 }

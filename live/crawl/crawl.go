@@ -93,17 +93,18 @@ type Crawler struct {
 	compared    *comparison // nil until somebody looked at the page
 	comparing   bool
 	comparisons sync.WaitGroup
-	ending      context.Context // is done when the crawler is closed
+	ending      context.Context // of Open, which ends when the crawler is closed, too
 	end         func()
 
 	recent []time.Time // requests for feeds, as many as are allowed together, the oldest first
 	early  []string    // feeds that the learner handed out a little before they may be asked for
 }
 
-// Open takes up the state of a directory, or begins one.
-func Open(o Options) (c *Crawler, err error) {
+// Open takes up the state of a directory, or begins one. When the context ends, requests under way are broken
+// off, and no others are made.
+func Open(ctx context.Context, o Options) (c *Crawler, err error) {
 	c = &Crawler{opt: o, feeds: map[string]*record{}, blocked: map[string]block{}}
-	c.ending, c.end = context.WithCancel(context.Background())
+	c.ending, c.end = context.WithCancel(ctx)
 	if o.Uptime == nil {
 		c.opt.Uptime = func() clock.Uptime { return clock.Uptime{} }
 	}
@@ -297,7 +298,7 @@ func (c *Crawler) reread(now time.Time) (err error) {
 	c.listed = now
 	defer func() { c.listErr = err }()
 	c.mu.Unlock()
-	outlines, left, err := c.reader.Feeds()
+	outlines, left, err := c.reader.Feeds(c.ending)
 	c.mu.Lock()
 	if err != nil {
 		return err
@@ -324,6 +325,9 @@ func (c *Crawler) Tick() (begun int, err error) {
 	said := c.listErr
 	if err := c.reread(c.clock()); err != nil && (said == nil || said.Error() != err.Error()) {
 		c.opt.Log.Error("the list of feeds stays as it was", "error", err)
+	}
+	if c.ending.Err() != nil {
+		return 0, nil
 	}
 	now := c.clock()
 	if left := c.again.Sub(now); c.away != nil && 0 < left && left <= rereading {
@@ -417,13 +421,12 @@ func (c *Crawler) watch() (begun int) {
 // Wait returns when no request is under way.
 func (c *Crawler) Wait() { c.running.Wait() }
 
-// Run ticks every second until the context ends, and then waits for the requests
-// under way. After an error, such as a full disk, it waits for a minute; it says an error
-// once, until there is none or another.
-func (c *Crawler) Run(ctx context.Context) {
+// Run ticks every second until the crawler's context ends. After an error, such as a full
+// disk, it waits for a minute; it says an error once, until there is none or another.
+func (c *Crawler) Run() {
 	defer c.Wait()
 	var posting sync.WaitGroup
-	posting.Go(func() { c.postAll(ctx) })
+	posting.Go(func() { c.postAll(c.ending) })
 	defer posting.Wait()
 	said := ""
 	for {
@@ -436,7 +439,7 @@ func (c *Crawler) Run(ctx context.Context) {
 		}
 		said = text
 		select {
-		case <-ctx.Done():
+		case <-c.ending.Done():
 			return
 		case <-time.After(wait):
 		}
@@ -455,7 +458,7 @@ func (c *Crawler) LimitMemory() int64 {
 	return debug.SetMemoryLimit(-1)
 }
 
-// Close waits for the requests under way, and closes the state.
+// Close breaks off the requests under way, and closes the state.
 func (c *Crawler) Close() error {
 	c.end()
 	c.comparisons.Wait()

@@ -3,6 +3,7 @@ package crawl
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
@@ -39,10 +40,10 @@ func NewFreshRSS(address, user, token, password string) *FreshRSS {
 }
 
 // get asks for a page, with the token in its query.
-func (m *FreshRSS) get(query url.Values) ([]byte, error) {
+func (m *FreshRSS) get(ctx context.Context, query url.Values) ([]byte, error) {
 	query.Set("user", m.user)
 	query.Set("token", m.token)
-	r, err := http.NewRequest(http.MethodGet, m.url+"/i/?"+query.Encode(), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+"/i/?"+query.Encode(), nil)
 	if err != nil {
 		return nil, &Away{err}
 	}
@@ -61,9 +62,9 @@ func (m *FreshRSS) get(query url.Values) ([]byte, error) {
 const greader = "/api/greader.php"
 
 // login returns what its API of Google Reader is asked with.
-func (m *FreshRSS) login() (auth string, err error) {
+func (m *FreshRSS) login(ctx context.Context) (auth string, err error) {
 	form := url.Values{"Email": {m.user}, "Passwd": {m.password}}
-	r, err := m.post(greader+"/accounts/ClientLogin", form)
+	r, err := m.post(ctx, greader+"/accounts/ClientLogin", form)
 	if err != nil {
 		return "", err
 	}
@@ -82,8 +83,8 @@ func (m *FreshRSS) login() (auth string, err error) {
 	return strings.TrimSpace(auth), nil
 }
 
-func (m *FreshRSS) post(path string, form url.Values) (*http.Request, error) {
-	r, err := http.NewRequest(http.MethodPost, m.url+path, strings.NewReader(form.Encode()))
+func (m *FreshRSS) post(ctx context.Context, path string, form url.Values) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, &Away{err}
 	}
@@ -92,21 +93,22 @@ func (m *FreshRSS) post(path string, form url.Values) (*http.Request, error) {
 }
 
 // api asks its API of Google Reader, and reads the answer into a value.
-func (m *FreshRSS) api(path string, query url.Values, into any) error {
+func (m *FreshRSS) api(ctx context.Context, path string, query url.Values, into any) error {
 	m.lock.Lock()
 	auth, begun := m.auth, m.auth == ""
 	m.lock.Unlock()
 	for {
 		var err error
 		if auth == "" {
-			if auth, err = m.login(); err != nil {
+			if auth, err = m.login(ctx); err != nil {
 				return err
 			}
 			m.lock.Lock()
 			m.auth = auth
 			m.lock.Unlock()
 		}
-		r, err := http.NewRequest(http.MethodGet, m.url+greader+"/reader/api/0/"+path+"?"+query.Encode(), nil)
+		address := m.url + greader + "/reader/api/0/" + path + "?" + query.Encode()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
 			return &Away{err}
 		}
@@ -129,9 +131,9 @@ func (m *FreshRSS) api(path string, query url.Values, into any) error {
 }
 
 // fever returns when feeds were fetched last, by their numbers, which its API of Fever alone says.
-func (m *FreshRSS) fever() (map[int64]time.Time, error) {
+func (m *FreshRSS) fever(ctx context.Context) (map[int64]time.Time, error) {
 	form := url.Values{"api_key": {feverKey(m.user, m.password)}}
-	r, err := m.post("/api/fever.php?api&feeds", form)
+	r, err := m.post(ctx, "/api/fever.php?api&feeds", form)
 	if err != nil {
 		return nil, err
 	}
@@ -168,21 +170,21 @@ func feverKey(user, password string) string {
 var plain = strings.NewReplacer("＆", "&", "＜", "<", "＞", ">")
 
 // Feeds implements [Reader]. Those that are muted there are no feeds.
-func (m *FreshRSS) Feeds() (feeds []Outline, left []error, err error) {
+func (m *FreshRSS) Feeds(ctx context.Context) (feeds []Outline, left []error, err error) {
 	var all struct {
 		Subscriptions []struct {
 			ID, Title, URL string
 			Categories     []struct{ Label string }
 		}
 	}
-	if err := m.api("subscription/list", url.Values{"output": {"json"}}, &all); err != nil {
+	if err := m.api(ctx, "subscription/list", url.Values{"output": {"json"}}, &all); err != nil {
 		return nil, nil, err
 	}
-	at, err := m.fever()
+	at, err := m.fever(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := m.get(url.Values{"a": {"opml"}, "get": {"a"}})
+	text, err := m.get(ctx, url.Values{"a": {"opml"}, "get": {"a"}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -218,13 +220,13 @@ func (m *FreshRSS) Feeds() (feeds []Outline, left []error, err error) {
 }
 
 // Refresh implements [Reader].
-func (m *FreshRSS) Refresh(p feed.Place) error {
+func (m *FreshRSS) Refresh(ctx context.Context, p feed.Place) error {
 	id, err := m.id(p)
 	if err != nil {
 		return err
 	}
 	query := url.Values{"c": {"feed"}, "a": {"actualize"}, "id": {strconv.FormatInt(id, 10)}, "ajax": {"1"}}
-	text, err := m.get(query)
+	text, err := m.get(ctx, query)
 	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("OK")) {
 		err = m.away("answers %.60q", text)
 	}
@@ -235,7 +237,7 @@ func (m *FreshRSS) Refresh(p feed.Place) error {
 const undatedWithin = 5 * time.Second
 
 // Entries implements [Reader]. Whether a fetch failed FreshRSS does not say.
-func (m *FreshRSS) Entries(p feed.Place) Look {
+func (m *FreshRSS) Entries(ctx context.Context, p feed.Place) Look {
 	out := Look{Result: feed.Result{Outcome: feed.Failed, Place: p}}
 	id, err := m.id(p)
 	if err != nil {
@@ -259,7 +261,7 @@ func (m *FreshRSS) Entries(p feed.Place) Look {
 			}
 			Continuation string
 		}
-		if out.Err = m.api("stream/contents/feed/"+strconv.FormatInt(id, 10), query, &page); out.Err != nil {
+		if out.Err = m.api(ctx, "stream/contents/feed/"+strconv.FormatInt(id, 10), query, &page); out.Err != nil {
 			return out
 		}
 		for _, e := range page.Items {

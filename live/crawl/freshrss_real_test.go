@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -122,7 +123,7 @@ func TestRealFreshRSS(t *testing.T) {
 
 	state := filepath.Join(t.TempDir(), "state")
 	open := func() *Crawler {
-		return must(Open(Options{
+		return must(Open(context.Background(), Options{
 			Reader: NewFreshRSS(m.address, "alice", "token", "apisecret"), Dir: state, PerHour: 20,
 			Shortest: shortest, Longest: day, Now: func() time.Time { return m.clock.now() },
 			Log: slog.New(slog.DiscardHandler),
@@ -182,7 +183,8 @@ func TestRealFreshRSS(t *testing.T) {
 // answers returns what it answers, for tests without it.
 func (m *freshrss) answers(id int64) []byte {
 	all := map[string]text{}
-	auth := "GoogleLogin auth=" + must(NewFreshRSS(m.address, "alice", "token", "apisecret").login())
+	r := NewFreshRSS(m.address, "alice", "token", "apisecret")
+	auth := "GoogleLogin auth=" + must(r.login(context.Background()))
 	for _, q := range []struct{ name, path, auth, form string }{
 		{"login", "/api/greader.php/accounts/ClientLogin", "", "Email=alice&Passwd=apisecret"},
 		{"login refused", "/api/greader.php/accounts/ClientLogin", "", "Email=alice&Passwd=wrong"},

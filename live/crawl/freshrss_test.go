@@ -210,7 +210,7 @@ func TestFreshRSSRefuses(t *testing.T) {
 		{"token", m.URL, "wrong", "apisecret", "needed is the authentication token of alice's profile"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := NewFreshRSS(tt.address, "alice", tt.token, tt.password).Feeds()
+			_, _, err := NewFreshRSS(tt.address, "alice", tt.token, tt.password).Feeds(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Error(err)
 			}
@@ -218,10 +218,10 @@ func TestFreshRSSRefuses(t *testing.T) {
 	}
 	r := NewFreshRSS(m.URL, "alice", "token", "apisecret")
 	r.auth = "alice/old"
-	must2(r.Feeds())
+	must2(r.Feeds(t.Context()))
 	place := feed.Place{URL: "http://f.test/feed"}
-	check(r.Refresh(place))
-	if l := r.Entries(place); l.Outcome != feed.Found || len(l.Feed.Items) != 10 {
+	check(r.Refresh(t.Context(), place))
+	if l := r.Entries(t.Context(), place); l.Outcome != feed.Found || len(l.Feed.Items) != 10 {
 		t.Errorf("%+v", l)
 	}
 }

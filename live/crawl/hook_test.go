@@ -238,7 +238,7 @@ func TestHookOfRound(t *testing.T) {
 		for k := range tt.show {
 			s.show(uint64(s.now.UnixMilli()) + uint64(k))
 		}
-		must(s.Once(t.Context()))
+		must(s.Once())
 		posted, failures := int(count.Load()), 0
 		for _, p := range s.hook.waiting {
 			failures += p.Failures

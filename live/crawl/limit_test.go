@@ -61,7 +61,7 @@ func TestOncePerHour(t *testing.T) {
 	}{{0, 3}, {20 * time.Minute, 0}, {10 * time.Hour, 3}} {
 		l.Begin = l.Begin.Add(tt.after)
 		s := l.open(io.Discard)
-		if n, err := s.Once(context.Background()); n != tt.want || err != nil {
+		if n, err := s.Once(); n != tt.want || err != nil {
 			t.Errorf("%v later: %d requests, %v; want %d", tt.after, n, err, tt.want)
 		}
 		check(s.Close())
@@ -85,7 +85,7 @@ func TestOnceEarly(t *testing.T) {
 			l.Begin = due
 		}
 		s := l.open(io.Discard)
-		n, err := s.Once(t.Context())
+		n, err := s.Once()
 		check(err)
 		check(s.Close())
 		made, l.Begin = made+n, s.now
@@ -104,13 +104,12 @@ func TestOnceInterrupted(t *testing.T) {
 	}
 	l := newLife(t, r.Server, 60, urls...)
 	s := l.open(io.Discard)
-	ctx, cancel := context.WithCancel(t.Context())
 	pause := s.Crawler.opt.pause
 	s.Crawler.opt.pause = func(ctx context.Context, d time.Duration) {
-		cancel()
+		s.end()
 		pause(ctx, d)
 	}
-	n, err := s.Once(ctx)
+	n, err := s.Once()
 	check(s.Close())
 	if n == 0 || n == len(urls) || err != nil {
 		t.Errorf("%d requests of %d, %v", n, len(urls), err)

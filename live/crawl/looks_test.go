@@ -240,7 +240,7 @@ func TestNoNetwork(t *testing.T) {
 		}
 	}
 	from(func(string) bool { return true })
-	if n := must(s.Once(t.Context())); n > 2 || dials < n {
+	if n := must(s.Once()); n > 2 || dials < n {
 		t.Errorf("a round says that it made %d requests", n)
 	}
 	const hours = 12
@@ -369,5 +369,72 @@ func TestDatesAhead(t *testing.T) {
 		if dated != tt.dated {
 			t.Errorf("one %v ahead: %d of 3 dates are believed; want %d", tt.ahead, dated, tt.dated)
 		}
+	}
+}
+
+// TestEndsAtOnce: a crawler that ends does not wait for servers that do not answer. Their feeds have not
+// failed, and may have been asked for: that counts, also after the next start.
+func TestEndsAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		end  func(s *sim, asked <-chan bool)
+	}{
+		{"a round", func(s *sim, asked <-chan bool) {
+			go func() { <-asked; <-asked; s.end() }()
+			must(s.Once())
+		}},
+		{"until the end", func(s *sim, asked <-chan bool) {
+			go func() { <-asked; <-asked; s.end() }()
+			s.Run()
+		}},
+		{"closed", func(s *sim, asked <-chan bool) { must(s.Tick()); <-asked; <-asked }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			asked, over := make(chan bool, 100), make(chan bool)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/robots.txt" && r.Host == "a.test" {
+					http.NotFound(w, r)
+					return
+				}
+				asked <- true // for the robots.txt of one, and for the feed of the other
+				<-over
+			}))
+			defer server.Close()
+			defer close(over)
+			a, b := "http://a.test/feed", "http://b.test/feed"
+			l := newLife(t, server, 30, a, b)
+			s := l.open(io.Discard)
+			done := make(chan bool)
+			go func() {
+				tt.end(s, asked)
+				check(s.Close())
+				close(done)
+			}()
+			select {
+			case <-done:
+			case <-time.After(20 * time.Second):
+				t.Fatal("it waits for servers that do not answer")
+			}
+			l.Begin = s.now
+			s = l.open(io.Discard)
+			for _, r := range s.feeds {
+				if r.Failures > 0 || r.Error != "" || s.store.Held(r.ID) {
+					t.Errorf("%s: %d failures, %q", r.Name(), r.Failures, r.Error)
+				}
+			}
+			if len(s.recent) != 2 || s.stats.Outcome[feed.Failed] > 0 {
+				t.Errorf("%d requests count; %v", len(s.recent), s.stats)
+			}
+			begin := s.now
+			for len(asked) == 0 && s.now.Sub(begin) < time.Hour {
+				must(s.Tick())
+				time.Sleep(time.Millisecond)
+				s.now = s.now.Add(time.Minute)
+			}
+			if after := s.now.Sub(begin); after < shortest || after > shortest+10*time.Minute {
+				t.Errorf("they are asked for again after %v", after)
+			}
+			check(s.Close())
+		})
 	}
 }

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,8 +56,8 @@ type minifluxEntry struct {
 }
 
 // ask asks, and reads the answer into a value unless that is nil.
-func (m *Miniflux) ask(method, path string, into any) error {
-	r, err := http.NewRequest(method, m.url+path, nil)
+func (m *Miniflux) ask(ctx context.Context, method, path string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, method, m.url+path, nil)
 	if err != nil {
 		return &Away{err}
 	}
@@ -83,9 +84,9 @@ func (m *Miniflux) ask(method, path string, into any) error {
 }
 
 // Feeds implements [Reader]. Those that are disabled there are no feeds.
-func (m *Miniflux) Feeds() (feeds []Outline, left []error, err error) {
+func (m *Miniflux) Feeds(ctx context.Context) (feeds []Outline, left []error, err error) {
 	var all []minifluxFeed
-	if err := m.ask(http.MethodGet, "/v1/feeds", &all); err != nil {
+	if err := m.ask(ctx, http.MethodGet, "/v1/feeds", &all); err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(all, func(a, b minifluxFeed) int { return cmp.Compare(a.ID, b.ID) })
@@ -104,18 +105,18 @@ func (m *Miniflux) Feeds() (feeds []Outline, left []error, err error) {
 }
 
 // Refresh implements [Reader]. That a feed fails is answered as an error of the server.
-func (m *Miniflux) Refresh(p feed.Place) error {
+func (m *Miniflux) Refresh(ctx context.Context, p feed.Place) error {
 	id, err := m.id(p)
 	if err != nil {
 		return err
 	}
-	return m.ask(http.MethodPut, minifluxPath(id)+"/refresh", nil)
+	return m.ask(ctx, http.MethodPut, minifluxPath(id)+"/refresh", nil)
 }
 
 func minifluxPath(id int64) string { return "/v1/feeds/" + strconv.FormatInt(id, 10) }
 
 // Entries implements [Reader].
-func (m *Miniflux) Entries(p feed.Place) Look {
+func (m *Miniflux) Entries(ctx context.Context, p feed.Place) Look {
 	out := Look{Result: feed.Result{Outcome: feed.Failed, Place: p}}
 	id, err := m.id(p)
 	if err != nil {
@@ -124,7 +125,7 @@ func (m *Miniflux) Entries(p feed.Place) Look {
 	}
 	path := minifluxPath(id)
 	var f minifluxFeed
-	if out.Err = m.ask(http.MethodGet, path, &f); out.Err != nil {
+	if out.Err = m.ask(ctx, http.MethodGet, path, &f); out.Err != nil {
 		return out
 	}
 	// The time to the next check is the longest of what Miniflux waits at least and of what the
@@ -134,7 +135,7 @@ func (m *Miniflux) Entries(p feed.Place) Look {
 		out.Err = errors.New(f.Error)
 		return out
 	}
-	entries, err := m.entries(path, p.After)
+	entries, err := m.entries(ctx, path, p.After)
 	if err != nil {
 		out.Err = err
 		return out
@@ -161,7 +162,9 @@ func (m *Miniflux) Entries(p feed.Place) Look {
 
 // entries returns the entries of a feed after one of them, the last first; at first, the last
 // ones.
-func (m *Miniflux) entries(path string, after int64) (entries []minifluxEntry, err error) {
+func (m *Miniflux) entries(
+	ctx context.Context, path string, after int64,
+) (entries []minifluxEntry, err error) {
 	query := url.Values{"order": {"id"}, "direction": {"desc"}, "limit": {strconv.Itoa(firstEntries)}}
 	for {
 		if after > 0 {
@@ -173,7 +176,7 @@ func (m *Miniflux) entries(path string, after int64) (entries []minifluxEntry, e
 		var page struct {
 			Entries []minifluxEntry `json:"entries"`
 		}
-		if err := m.ask(http.MethodGet, path+"/entries?"+query.Encode(), &page); err != nil {
+		if err := m.ask(ctx, http.MethodGet, path+"/entries?"+query.Encode(), &page); err != nil {
 			return nil, err
 		}
 		entries = append(entries, page.Entries...)

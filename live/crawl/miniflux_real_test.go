@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,18 +28,18 @@ type paced struct {
 	s *sim
 }
 
-func (p *paced) Feeds() ([]Outline, []error, error) {
+func (p *paced) Feeds(ctx context.Context) ([]Outline, []error, error) {
 	p.tell()
-	feeds, left, err := p.Reader.Feeds()
+	feeds, left, err := p.Reader.Feeds(ctx)
 	if err != nil {
 		time.Sleep(10 * time.Millisecond) // a minute, while it is away
 	}
 	return feeds, left, err
 }
 
-func (p *paced) Refresh(place feed.Place) error {
+func (p *paced) Refresh(ctx context.Context, place feed.Place) error {
 	p.tell()
-	return p.Reader.Refresh(place)
+	return p.Reader.Refresh(ctx, place)
 }
 
 func (p *paced) tell() {
@@ -296,8 +297,8 @@ func TestRealMiniflux(t *testing.T) {
 			continue
 		}
 		// What Miniflux has, after one more refresh by hand, is what was found.
-		s.Crawler.reader.Refresh(r.Place) // whether it fails is read from its entries
-		res := s.Crawler.reader.Entries(r.Place)
+		s.Crawler.reader.Refresh(t.Context(), r.Place) // whether it fails is read from its entries
+		res := s.Crawler.reader.Entries(t.Context(), r.Place)
 		more := 0
 		if res.Feed != nil {
 			more = len(res.Feed.Items)

@@ -341,10 +341,10 @@ func TestMinifluxUndated(t *testing.T) {
 	m.now = func() time.Time { return checked }
 	m.feeds[1] = &fakeFeed{url: "http://f.test/feed", every: time.Hour}
 	r := NewMiniflux(m.URL, "token")
-	must2(r.Feeds())
+	must2(r.Feeds(t.Context()))
 	m.feeds[1].entries = []fakeEntry{{1, checked.Add(-time.Hour)}, {2, checked}, {3, checked.Add(time.Second)}}
 	m.feeds[1].checked = checked
-	res := r.Entries(feed.Place{URL: "http://f.test/feed"})
+	res := r.Entries(t.Context(), feed.Place{URL: "http://f.test/feed"})
 	if res.Outcome != feed.Found || len(res.Feed.Items) != 3 {
 		t.Fatal(res)
 	}
@@ -368,7 +368,7 @@ func TestMinifluxRefuses(t *testing.T) {
 		{m.URL, "wrong", "refuses the token; needed is that of an API key"}, {other.URL, "token", "is not Miniflux"},
 		{"http://127.0.0.1:1", "token", "does not answer"},
 	} {
-		_, _, err := NewMiniflux(tt.address, tt.token).Feeds()
+		_, _, err := NewMiniflux(tt.address, tt.token).Feeds(t.Context())
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v", tt, err)
 		}

@@ -209,7 +209,7 @@ func TestRealMinifluxWeek(t *testing.T) {
 			Token string `json:"token"`
 		}
 		m.ask("POST", "/v1/api-keys", map[string]string{"description": "crawl"}, &key)
-		crawler := must(Open(Options{
+		crawler := must(Open(t.Context(), Options{
 			Reader: NewMiniflux(m.address, key.Token), Dir: filepath.Join(t.TempDir(), "state"), PerHour: perHour,
 			Shortest: 5 * time.Minute, Longest: day, Now: c.now, Log: slog.New(slog.DiscardHandler),
 			Shadow: rule.name != "learner",

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -192,8 +191,8 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 const patience = 10 * time.Minute
 
 // Once makes one round: the requests that are left of this hour, with those that patience brings. It ends
-// early with the context.
-func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
+// early with the crawler's context.
+func (c *Crawler) Once() (requests int, err error) {
 	c.mu.Lock()
 	end, before := c.clock().Add(patience), c.seq
 	err = c.learner.SetBudget(float64(max(1, c.allowance(end))))
@@ -205,17 +204,17 @@ func (c *Crawler) Once(ctx context.Context) (requests int, err error) {
 		return now.Before(end) && c.allowance(now) == 0 && c.allowance(end) > 0
 	}
 	// A host that is asked for several feeds has a second between them.
-	for n, idle := 0, 0; err == nil && idle < 3 && ctx.Err() == nil; idle++ {
+	for n, idle := 0, 0; err == nil && idle < 3 && c.ending.Err() == nil; idle++ {
 		n, err = c.Tick()
 		c.Wait()
 		if n > 0 || waits() {
 			idle = -1
 		}
 		if n == 0 {
-			c.opt.pause(ctx, time.Second)
+			c.opt.pause(c.ending, time.Second)
 		}
 	}
-	c.postWaiting(ctx)
+	c.postWaiting(c.ending)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return int(c.seq - before), err // not those that reached nobody

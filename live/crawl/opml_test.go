@@ -136,7 +136,7 @@ func TestOddList(t *testing.T) {
 	check(s.Close())
 	for _, text := range []string{"", "<opml><body/></opml>", opml("/relative")} {
 		check(os.WriteFile(l.OPML, []byte(text), 0o644))
-		c, err := Open(Options{
+		c, err := Open(t.Context(), Options{
 			OPML: l.OPML, Dir: l.Dir, PerHour: 30, Shortest: time.Hour, Longest: time.Hour,
 			Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,15 +17,15 @@ import (
 )
 
 // Reader is what fetches feeds: this program, or a reader that people have already, which then
-// fetches when it is asked to. Its methods may be called at once.
+// fetches when it is asked to. Its methods may be called at once, and end with their context.
 type Reader interface {
 	// Feeds returns the feeds that are to be fetched, and an error for each that is left out.
-	Feeds() (feeds []Outline, left []error, err error)
+	Feeds(ctx context.Context) (feeds []Outline, left []error, err error)
 	// Refresh has a feed fetched. What that brought is among its entries, also after an error.
-	Refresh(p feed.Place) error
+	Refresh(ctx context.Context, p feed.Place) error
 	// Entries returns how the last fetch of a feed ended, and what the reader has found of the
 	// feed since a place. It asks no publisher and changes nothing.
-	Entries(p feed.Place) Look
+	Entries(ctx context.Context, p feed.Place) Look
 }
 
 // Look is what a fetch of a feed brought.
@@ -52,14 +53,14 @@ func away(err error) *Away {
 func (c *Crawler) look(p feed.Place) Look {
 	var failure error
 	if !c.opt.Shadow {
-		failure = c.reader.Refresh(p)
+		failure = c.reader.Refresh(c.ending, p)
 	}
-	l := c.reader.Entries(p)
+	l := c.reader.Entries(c.ending, p)
 	if failure != nil && l.Err == nil {
 		l.Outcome, l.Feed, l.Err = feed.Failed, nil, failure
 	}
 	if a := away(l.Err); a != nil && c.opt.Reader != nil {
-		if _, _, err := c.reader.Feeds(); err == nil {
+		if _, _, err := c.reader.Feeds(c.ending); err == nil {
 			l.Err = a.Err
 		}
 	}
@@ -78,7 +79,7 @@ type own struct {
 }
 
 // Feeds implements [Reader].
-func (o *own) Feeds() (feeds []Outline, left []error, err error) {
+func (o *own) Feeds(context.Context) (feeds []Outline, left []error, err error) {
 	text, err := os.ReadFile(o.path)
 	if err != nil {
 		return nil, nil, err
@@ -94,11 +95,11 @@ func (o *own) Feeds() (feeds []Outline, left []error, err error) {
 }
 
 // Refresh implements [Reader]. Nothing is kept between two calls here, so it is Entries that fetches.
-func (o *own) Refresh(feed.Place) error { return nil }
+func (o *own) Refresh(context.Context, feed.Place) error { return nil }
 
 // Entries implements [Reader]. Without a network it does nothing.
-func (o *own) Entries(p feed.Place) Look {
-	res := o.fetcher.Fetch(p)
+func (o *own) Entries(ctx context.Context, p feed.Place) Look {
+	res := o.fetcher.Fetch(ctx, p)
 	if res.Offline {
 		res.Err = &Away{fmt.Errorf("no server is reached from here: %w", res.Err)}
 	}

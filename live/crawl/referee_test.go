@@ -651,7 +651,7 @@ func (l life) open(onDisk io.Writer) *sim {
 	if n.fault.options != nil {
 		n.fault.options(&o)
 	}
-	s.Crawler = must(Open(o))
+	s.Crawler = must(Open(context.Background(), o))
 	s.fetcher.MaxBytes, s.fetcher.Dial, s.fetcher.DialHub = l.most(), n.dial, n.dial
 	s.fetcher.Timeout = time.Hour // a server that sends no more is late at once; a busy machine is not a late server
 	return s

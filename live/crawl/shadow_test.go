@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -135,9 +136,9 @@ type late struct {
 	fetch func()
 }
 
-func (r late) Feeds() (feeds []Outline, left []error, err error) {
+func (r late) Feeds(ctx context.Context) (feeds []Outline, left []error, err error) {
 	defer r.fetch()
-	return r.Reader.Feeds()
+	return r.Reader.Feeds(ctx)
 }
 
 // TestShadowLate: a fetch that is newer than the list that is known is looked at once.

@@ -19,6 +19,10 @@ func (c *Crawler) take(r *record, l *Look) error {
 	now, res := c.clock(), &l.Result
 	c.underWay--
 	r.held = false
+	if c.ending.Err() != nil && res.Outcome == feed.Failed { // it was broken off
+		defer c.mu.Unlock()
+		return c.brokenOff(r, now)
+	}
 	if a := away(res.Err); a != nil {
 		defer c.mu.Unlock()
 		return c.absent(r, a, now)
@@ -103,6 +107,22 @@ func (c *Crawler) absent(r *record, away *Away, now time.Time) error {
 		r.wait(now.Add(c.opt.Shortest), "no server was reached")
 		next = r.NotBefore.Add(-c.opt.lead())
 	}
+	return c.unmade(r, now, next)
+}
+
+// brokenOff takes up that the crawler ends before there is an answer: nothing is known of the feed, which may
+// have been asked for.
+func (c *Crawler) brokenOff(r *record, now time.Time) error {
+	if !c.opt.Shadow { // else the reader's list still says at the next start that it was fetched
+		r.Tried = now
+		r.wait(now.Add(c.opt.Shortest), "the crawler ended before it was answered")
+	}
+	return c.unmade(r, now, r.NotBefore.Add(-c.opt.lead()))
+}
+
+// unmade takes up that nothing was learned of a feed that was handed out, which is handed out again from a
+// time on.
+func (c *Crawler) unmade(r *record, now, next time.Time) error {
 	if _, err := c.keep(r, nil); err != nil || !c.learner.Has(r.ID.URL) {
 		return err
 	}

@@ -66,12 +66,12 @@ func (c *Crawler) renew(r *record, now time.Time) bool {
 
 // subscribe asks a hub for a subscription.
 func (c *Crawler) subscribe(feed string, p push) {
-	err := c.fetcher.Subscribe(p.Hub, url.Values{
+	err := c.fetcher.Subscribe(c.ending, p.Hub, url.Values{
 		"hub.mode": {"subscribe"}, "hub.topic": {p.Topic}, "hub.secret": {p.Secret},
 		"hub.callback":      {strings.TrimSuffix(c.opt.PublicURL, "/") + "/websub/" + p.Token},
 		"hub.lease_seconds": {fmt.Sprint(int(lease.Seconds()))},
 	})
-	if err != nil {
+	if err != nil && c.ending.Err() == nil {
 		c.opt.Log.Warn("a hub did not take the subscription", "feed", feed, "hub", p.Hub, "error", err)
 	}
 }

@@ -193,7 +193,7 @@ func TestAnswers(t *testing.T) {
 			if tt.anew {
 				place = Place{URL: from}
 			}
-			got := f.Fetch(place)
+			got := f.Fetch(t.Context(), place)
 			if got.Outcome != tt.outcome || got.Retry != tt.retry || got.Fresh != tt.fresh ||
 				got.Place.URL != cmp.Or(tt.url, from) {
 				t.Errorf("%s, %v and %v (%v), then %s; want %s, %v and %v",
@@ -266,7 +266,7 @@ func TestSubscribe(t *testing.T) {
 				}
 				return (&net.Dialer{Control: Public}).DialContext(ctx, network, address)
 			}
-			err := f.Subscribe(tt.hub, url.Values{"hub.topic": {"topic"}})
+			err := f.Subscribe(t.Context(), tt.hub, url.Values{"hub.topic": {"topic"}})
 			if got := strings.Join(asked, ", "); got != tt.asked || (err == nil) != (tt.reason == "") ||
 				err != nil && !strings.Contains(err.Error(), tt.reason) {
 				t.Errorf("%s is asked: %v; want %s, %q", got, err, tt.asked, tt.reason)
@@ -295,7 +295,7 @@ func TestSlowRedirects(t *testing.T) {
 		http.Redirect(w, r, fmt.Sprintf("http://h%d.test%s", requests.Add(1), r.URL.Path), http.StatusFound)
 	}))
 	defer s.Close()
-	got := local(s, timeout).Fetch(Place{URL: "http://a.test/feed"})
+	got := local(s, timeout).Fetch(t.Context(), Place{URL: "http://a.test/feed"})
 	if n := requests.Load(); got.Outcome != Failed || n > 8 {
 		t.Errorf("%s after %d requests; want at most 8", got.Outcome, n)
 	}
@@ -348,7 +348,7 @@ func TestCertificate(t *testing.T) {
 	defer s.Close()
 	f := &Fetcher{Timeout: time.Minute, MaxBytes: 1 << 20, Memory: newMemory(), Now: time.Now}
 	f.Dial = new(net.Dialer).DialContext
-	got := f.Fetch(Place{URL: s.URL})
+	got := f.Fetch(t.Context(), Place{URL: s.URL})
 	if got.Err == nil || !strings.Contains(got.Err.Error(), "its certificate does not hold: certificate signed by") {
 		t.Error(got.Err)
 	}
@@ -380,7 +380,7 @@ func TestOffline(t *testing.T) {
 	} {
 		var got Result
 		for host := range strings.FieldsSeq(tt.hosts) {
-			got = f.Fetch(Place{URL: "http://" + host + "/feed"})
+			got = f.Fetch(t.Context(), Place{URL: "http://" + host + "/feed"})
 		}
 		if got.Outcome != Failed || got.Offline != tt.offline {
 			t.Errorf("%s: offline is %v: %v", tt.hosts, got.Offline, got.Err)

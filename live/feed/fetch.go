@@ -254,8 +254,8 @@ type forHub struct{}
 // Subscribe asks a WebSub hub for what is said in a form. Any feed can name any address as
 // its hub, so it must be one of the public network, without credentials, and robots.txt
 // must allow it. A redirect is followed if it asks for the same request elsewhere.
-func (f *Fetcher) Subscribe(hub string, form url.Values) error {
-	ctx := context.WithValue(context.Background(), forHub{}, true)
+func (f *Fetcher) Subscribe(ctx context.Context, hub string, form url.Values) error {
+	ctx = context.WithValue(ctx, forHub{}, true)
 	allowed := func(u *url.URL) error {
 		if u.User != nil {
 			return failf("its address has credentials")
@@ -290,10 +290,10 @@ func (f *Fetcher) Subscribe(hub string, form url.Values) error {
 	return nil
 }
 
-// Fetch asks for a feed.
-func (f *Fetcher) Fetch(p Place) Result {
+// Fetch asks for a feed. When the context ends it is broken off, and has failed.
+func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
 	out := Result{Outcome: Failed, Place: p}
-	ctx, cancel := context.WithTimeout(context.Background(), maxTimeouts*f.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, maxTimeouts*f.Timeout)
 	defer cancel()
 	permanent := true
 	ask := func(r *http.Request) error {

@@ -309,7 +309,7 @@ func fetchHostile(server string) {
 	for kind := range hostile {
 		group.Go(func() error {
 			begin := time.Now()
-			got := f.Fetch(Place{URL: fmt.Sprintf("http://h%d.test/%d", kind, kind)})
+			got := f.Fetch(context.Background(), Place{URL: fmt.Sprintf("http://h%d.test/%d", kind, kind)})
 			r := hostileResult{Kind: kind, Took: time.Since(begin)}
 			if got.Err != nil {
 				r.Err = got.Err.Error()

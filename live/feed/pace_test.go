@@ -83,7 +83,7 @@ func TestMaxAgeStays(t *testing.T) {
 		{"", Unchanged, time.Minute},
 	} {
 		says["/feed"] = tt.says
-		got := f.Fetch(place)
+		got := f.Fetch(t.Context(), place)
 		if got.Outcome != tt.outcome || got.Fresh != tt.fresh {
 			t.Errorf("look %d: %s, fresh for %v, %v; want %s for %v",
 				k, got.Outcome, got.Fresh, got.Err, tt.outcome, tt.fresh)
@@ -129,7 +129,7 @@ func TestWhole(t *testing.T) {
 		{func() {}, Found, 0},
 	} {
 		tt.change()
-		got := f.Fetch(place)
+		got := f.Fetch(t.Context(), place)
 		wrong := got.Place.Bytes != tt.bytes || got.Fresh != time.Minute
 		if got.Outcome != tt.outcome || got.Outcome != Failed && wrong {
 			t.Errorf("look %d: %s of %d bytes, fresh for %v, %v; want %s of %d",

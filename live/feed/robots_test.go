@@ -95,7 +95,7 @@ func TestLargeRobots(t *testing.T) {
 		path string
 		want Outcome
 	}{{"/feed", Found}, {"/first", Failed}, {"/last", Found}} {
-		if got := f.Fetch(Place{URL: "http://a.test" + tt.path}); got.Outcome != tt.want {
+		if got := f.Fetch(t.Context(), Place{URL: "http://a.test" + tt.path}); got.Outcome != tt.want {
 			t.Errorf("%s: %s %v; want %s", tt.path, got.Outcome, got.Err, tt.want)
 		}
 	}
