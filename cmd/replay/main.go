@@ -146,13 +146,14 @@ func (s *settings) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// write writes the page, the timetable and the state, and returns the path of the page.
+// write writes the page, the timetable and the state, each even if another fails, and returns
+// the path of the page and the first error.
 func (s *settings) write(a *replay.Answer, command string) (path string, err error) {
 	page := a.Page()
 	page.Command = command
 	path = filepath.Join(s.out, "page.html")
 	_, err = page.Write(path, s.out)
-	return path, errors.Join(err, files.Put(filepath.Join(s.out, learner.StateFile), a.State),
+	return path, cmp.Or(err, files.Put(filepath.Join(s.out, learner.StateFile), a.State),
 		result.Put(s.out, map[string]result.Printed{"result.json": a, "timetable.csv": a.Week()}))
 }
 
@@ -172,11 +173,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	path, err := s.write(a, "go run ./cmd/replay "+cli.Quote(args...))
-	if err != nil {
-		return fmt.Errorf("-out: %w", err)
+	if err != nil { // the figures, which may have taken minutes, are printed all the same
+		err = fmt.Errorf("-out: %w", err)
+	} else {
+		fmt.Fprintf(stderr, "wrote %s\n", plain.Text(path))
 	}
-	fmt.Fprintf(stderr, "wrote %s\n", plain.Text(path))
-	return result.Print(stdout, a, s.format)
+	return errors.Join(result.Print(stdout, a, s.format), err)
 }
 
 // name sets what columns are called.

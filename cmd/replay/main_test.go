@@ -70,6 +70,18 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// Where nothing can be written the figures are printed all the same, and one error says why.
+func TestNoRoomForThePage(t *testing.T) {
+	log := written(t)
+	out, _, err := clitest.Call(t, run, log, "-out", log)
+	if want := "-out: mkdir " + log + ": not a directory"; err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+	if !strings.Contains(out, "\n learning ") {
+		t.Errorf("stdout\n%s", out)
+	}
+}
+
 // describes checks that RUNNING.md names each key of a result, and that rows say over how many
 // epochs they are: all of the log, or its second half.
 func describes(t *testing.T, data []byte) {
@@ -111,8 +123,8 @@ func TestErrors(t *testing.T) {
 	refuse(log+" -from yesterday", cli.Usage, `-from: is "yesterday"; allowed is a date`)
 	refuse(log+" -from 2026-01-01", cli.Failure, "nothing was published from 2026-01-01")
 	refuse(log+" -format xml", cli.Usage, `-format: allowed are`)
-	refuse(log+" -every 30s", cli.Failure, "crawl all")
-	refuse(log+" -crawls-per-hour 1e300", cli.Failure, "crawl all")
+	refuse(log+" -every 30s", cli.Failure, "crawl every source at every decision")
+	refuse(log+" -crawls-per-hour 1e300", cli.Failure, "crawl every source at every decision")
 	refuse(log+" -now feedly", cli.Usage, `-now is "feedly"; allowed are freshrss, miniflux`)
 	refuse(log+" -now "+log, cli.Failure, "crawled_unix")
 	refuse(log+" -now "+far, cli.Failure, "none of the crawls that are made now lies from 1970-01-01")

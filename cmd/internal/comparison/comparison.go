@@ -305,15 +305,15 @@ func (c *Comparison) Tell(r *result.Report, kept map[string]result.Printed, stdo
 		kept["result.json"] = r
 		runs, _ := json.Marshal(c.runs) // texts alone
 		// result.Put is last, since it removes what a killed process left of any of the files.
-		err = errors.Join(files.Put(filepath.Join(dir, experiments.RunsFile), runs), result.Put(dir, kept))
+		err = cmp.Or(files.Put(filepath.Join(dir, experiments.RunsFile), runs), result.Put(dir, kept))
 	}
 	if r.Speed > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%.0f steps per second while learning.", r.Speed))
 	}
 	if err != nil {
-		return fmt.Errorf("-out: %w", err)
+		err = fmt.Errorf("-out: %w", err)
 	}
-	return result.Print(stdout, r, c.Format)
+	return errors.Join(result.Print(stdout, r, c.Format), err)
 }
 
 // WrongSetting marks an error, if it is of a setting, as one of how the command was
