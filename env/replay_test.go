@@ -178,7 +178,7 @@ func TestRecordingErrors(t *testing.T) {
 		{"time.csv", header + "a,1.5,1\n", `time.csv:2: published_unix is "1.5"; ` +
 			"allowed is a date such as 2026-11-20T10:00:00Z, or a whole number of seconds", good},
 		{"far.csv", header + "a,9223372036854775807,1\n", `far.csv:2: published_unix is "9223372036854775807"`, good},
-		{"few.csv", header + "a,5\n", "few.csv:2: there are 2 fields; the header has 3", good},
+		{"few.csv", header + "a,5\n", "few.csv:2: number of fields is 2; the header has 3", good},
 		{"name.csv", header + ",5,1\n", "name.csv:2: source is empty", good},
 		{"quote.csv", header + "\"a,5,1\n", "quote.csv:2: extraneous or missing \" in quoted-field", good},
 		{"quote2.csv", header + "\"a\"b,5,1\n", "quote2.csv:2: extraneous or missing \" in quoted-field", good},

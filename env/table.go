@@ -65,7 +65,7 @@ func ReadTable(path string, r io.Reader, needed, others []string, take func(name
 			names, fields = make([]string, len(places)), make([]string, len(places))
 			pick(names, header)
 		case len(row) != len(header):
-			err = fmt.Errorf("there are %d fields; the header has %d", len(row), len(header))
+			err = fmt.Errorf("number of fields is %d; the header has %d", len(row), len(header))
 		default:
 			pick(fields, row)
 			err = take(names, fields, row)

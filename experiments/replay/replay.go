@@ -421,9 +421,8 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 	w := &a.window
 	a.Budget = w.budget
 	if w.budget >= n {
-		return fmt.Errorf("%.4g crawls per hour crawl all %d sources at every decision, %v apart; "+
-			"there is nothing to schedule",
-			a.Rate, n, seconds(w.length))
+		return fmt.Errorf("%.4g crawls per hour crawl every source at every decision, %v apart; "+
+			"there is nothing to schedule", a.Rate, seconds(w.length))
 	}
 	if least := float64(n) / a.Longest; a.Longest > 0 && n > w.budget*w.within(a.Longest) {
 		return fmt.Errorf("crawling %d sources every %v takes %.4g crawls per hour; there are %.4g",
