@@ -99,6 +99,8 @@ func TestInstanceFileErrors(t *testing.T) {
 		{oneSource + oneSource[len("budget = 1\n"):],
 			`f.toml: sources 1 and 2 have the same name, "a"; each name is allowed once`},
 		{"budget = 1\n" + oneSource, "f.toml:2:1:"},
+		{oneSource + "[[source]]\nname = 'p'\nchange = 0.5\nimportance = 1\n",
+			"f.toml: source 2 is a page, and source 1 is not; allowed are pages alone, or none"},
 		{"budget = 1\nsource = 3\n", `f.toml:2:10: key "source"`},
 		{"budget = 1\nsource = [{name = 'a'}]\n", "f.toml: source 1 lacks the key rate;"},
 		{"\x00", "f.toml:1:1: invalid character"},

@@ -307,7 +307,13 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 	if err := in.Validate(); err != nil {
 		return Instance{}, fmt.Errorf("%s: %w", path, err)
 	}
-	if !slices.ContainsFunc(has.Source, func(given map[string]any) bool { return given["change"] == nil }) {
+	page := slices.IndexFunc(has.Source, isPage)
+	other := slices.IndexFunc(has.Source, func(given map[string]any) bool { return !isPage(given) })
+	if page >= 0 && other >= 0 {
+		return Instance{}, fmt.Errorf("%s: source %d is a page, and source %d is not; allowed are pages alone, or none",
+			path, page+1, other+1)
+	}
+	if page >= 0 {
 		in = in.Pages()
 	}
 	return in, nil

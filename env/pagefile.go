@@ -56,12 +56,15 @@ func (f *fileSource) source() Source {
 	return s
 }
 
+// isPage reports whether a source with these keys is a page.
+func isPage(given map[string]any) bool { return given["change"] != nil }
+
 // complete reports which key a source lacks that it needs, and which belong to one of another
 // kind.
 func complete(given map[string]any) error {
 	needed, list, other := []string{"name", "rate", "decay", "interest"}, "name, rate, decay and interest",
 		[]string{"importance"}
-	if given["change"] != nil {
+	if isPage(given) {
 		needed, list = []string{"name", "change", "importance"}, "name, change and importance"
 		other = []string{"rate", "decay", "interest", "window", "law", "shape", "batch", "fails", "host"}
 	}
