@@ -307,6 +307,10 @@ func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
 	}
 	client := http.Client{Transport: f, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		r.URL.Fragment = ""
+		if r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+			r.URL.User = nil
+			return failf("it redirects to %.100q; allowed is an address with http or https", r.URL)
+		}
 		if len(via) > maxRedirects {
 			return failf("more than %d redirects", maxRedirects)
 		}
