@@ -140,8 +140,12 @@ func (r *Report) Sentence() string {
 	line += fmt.Sprintf(", knowledge %s, budget %v, %s, %s from %d",
 		r.Knowledge, r.Budget, Count(r.Steps, "epoch"), Count(r.Seeds, "seed"), r.Seed)
 	if !r.Bound.IsZero() {
-		line += "; in the mean no policy that keeps the budget earns more than " + r.Bound.Text(Figure) +
-			" per epoch, but where content is drawn at random a run may by chance"
+		line += "; in the mean no policy that keeps the budget earns more than " + r.Bound.Text(Figure) + " per epoch"
+		if r.Bound.Value() < 0 { // a cost, to which the beginning adds little
+			line += " in the long run; a short run, in which nothing waits at first, costs less"
+		} else {
+			line += ", but where content is drawn at random a run may by chance"
+		}
 	}
 	return line + "."
 }

@@ -96,10 +96,22 @@ func TestPercentOf(t *testing.T) {
 	}
 }
 
-// The bound is of the mean: a run of drawn content may earn more.
+// The bound is of the mean: a run of drawn content may earn more. One of costs is of the long
+// run: nothing waits at the beginning.
 func TestSentence(t *testing.T) {
-	if s := sample().Sentence(); !strings.Contains(s, "; in the mean no policy") || !strings.Contains(s, "a run may") {
-		t.Error(s)
+	r := sample()
+	for _, tt := range []struct {
+		bound Ratio
+		want  string
+	}{
+		{RatioOf(200), "earns more than 200.00 per epoch, but where content is drawn at random a run may by chance."},
+		{RatioOf(-200), "earns more than -200.00 per epoch in the long run; " +
+			"a short run, in which nothing waits at first, costs less."},
+	} {
+		r.Bound = tt.bound
+		if s := r.Sentence(); !strings.HasSuffix(s, "; in the mean no policy that keeps the budget "+tt.want) {
+			t.Error(s)
+		}
 	}
 }
 
