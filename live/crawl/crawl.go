@@ -237,15 +237,21 @@ func (c *Crawler) enlist(outlines []Outline) error {
 }
 
 // enroll has the learner know the feeds that are to be crawled, and no others. Of several
-// at one address, to which they moved, it is one: that which the list names so, or else the
-// first by its own address.
+// at one address, to which they moved or which the list spells in several ways, it is one: that which
+// the list names so, of these one that was looked at, or else the first by its own address.
 func (c *Crawler) enroll() (err error) {
 	addresses := slices.Sorted(maps.Keys(c.feeds))
 	first := map[string]*record{} // by where they are
 	for _, address := range addresses {
 		r := c.feeds[address]
 		is := spelled(r.Place.URL)
-		if r.listed && !r.Gone && (first[is] == nil || spelled(address) == is) {
+		before := func(other *record) bool {
+			if named := spelled(address) == is; named != (spelled(other.ID.URL) == is) {
+				return named
+			}
+			return other.Last.IsZero() && !r.Last.IsZero()
+		}
+		if r.listed && !r.Gone && (first[is] == nil || before(first[is])) {
 			first[is] = r
 		}
 	}

@@ -190,6 +190,25 @@ func TestMovedTogether(t *testing.T) {
 	}
 }
 
+// TestSpelledTwice: a feed that the list has in another spelling, too, goes on as it was, also after a
+// restart: no item comes twice.
+func TestSpelledTwice(t *testing.T) {
+	p := newMoving(t, map[string]string{"/x": ""})
+	feed := "http://x.test/x"
+	l := newLife(t, p.Server, 30, feed)
+	s := l.open(io.Discard).pass(2 * time.Hour)
+	for range 2 {
+		s.list("http://X.test:80/x", feed, feed+"#x").pass(3 * time.Hour)
+		if items := s.stats.Items; items != 1 || !s.learner.Has(feed) || s.learner.Len() != 1 {
+			t.Errorf("it has %d items of 1; %d feeds are crawled", items, s.learner.Len())
+		}
+		l.Begin = s.now
+		check(s.Close())
+		s = l.open(io.Discard)
+	}
+	check(s.Close())
+}
+
 // TestFullDisk: while the disk is full the page says so and nothing is asked for; when there is
 // room again, the feeds are.
 func TestFullDisk(t *testing.T) {

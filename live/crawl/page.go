@@ -174,7 +174,7 @@ func (c *Crawler) Row(r *record) feedRow {
 		row.Reason = "it is not on the list"
 		return row
 	case err != nil:
-		row.Reason = "it moved to where another feed of the list is, and is asked for as " + r.same.Name()
+		row.Reason = "it is where another feed of the list is, and is asked for as " + r.same.Name()
 		return row
 	}
 	row.Due, row.Reason = c.free(r, c.latest)
