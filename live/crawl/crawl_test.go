@@ -102,6 +102,38 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestKillAfterLeaving: a kill, before the learner is kept, loses nothing of what was learned of a feed that
+// has left the list just before it or meanwhile.
+func TestKillAfterLeaving(t *testing.T) {
+	for _, meanwhile := range []bool{false, true} {
+		r := newReferee(t, 30)
+		l := newLife(t, r.Server, 30, address(0), address(1))
+		s := l.open(io.Discard).pass(75*time.Hour + 50*time.Minute)
+		last := func(state []byte) (epoch int) {
+			var of struct {
+				Last, Epoch int
+				Crawled     any // in Epoch, if it is not taken up yet
+			}
+			if check(json.Unmarshal(state, &of)); of.Crawled != nil {
+				return of.Epoch
+			}
+			return of.Last
+		}
+		want := last(must(s.learner.SourceState(address(0))))
+		check(os.WriteFile(s.OPML, []byte(opml(address(1))), 0o644))
+		if !meanwhile {
+			s.pass(2 * time.Minute)
+		}
+		check(s.store.Close()) // as at a kill
+		l.Begin = s.now
+		s = l.open(io.Discard)
+		if got := last(s.feeds[address(0)].Left.State); s.learner.Has(address(0)) || got != want {
+			t.Errorf("the last look that it left is of epoch %d; want %d", got, want)
+		}
+		check(s.Close())
+	}
+}
+
 // TestComesBack: a feed that is off the list for a while keeps what was learned of it, also over a
 // restart, and where the learner begins anew it is learned once.
 func TestComesBack(t *testing.T) {

@@ -173,13 +173,13 @@ func (c *Crawler) load() error {
 	if err := errors.Join(c.loadItems(), c.loadHook()); err != nil {
 		return err
 	}
+	if err := c.replay(); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	err = c.reread(c.latest)
 	c.mu.Unlock()
 	if err != nil {
-		return err
-	}
-	if err := c.replay(); err != nil {
 		return err
 	}
 	c.saved = c.clock()
@@ -273,13 +273,16 @@ func (o *Options) newLearner(start time.Time) (*learner.Crawler, error) {
 }
 
 // replay gives the learner and the sums the entries of the journal that they do not
-// know.
+// know, also of feeds that have left the list since: what they leave behind has them.
 func (c *Crawler) replay() error {
 	var bad error
 	err := c.journal(c.seq, func(e *entry) bool {
 		c.seq = e.seq
 		c.stats.add(e)
-		bad = c.learn(e)
+		if r := c.feeds[e.Feed]; r != nil && !c.learner.Has(e.Feed) {
+			bad = c.admit(r)
+		}
+		bad = errors.Join(bad, c.learn(e))
 		return bad == nil
 	})
 	if err != nil {
