@@ -53,7 +53,7 @@ var advice = []struct{ says, do string }{
 	{"no such host", "its site has no address any more: take it off the list if that lasts"},
 	{"certificate does not hold", "its certificate is not right: wait for its publisher"},
 	{"in a circle", "its address leads in a circle: look for its new one on its site"},
-	{"it redirects to", "its address leads to no feed: look for its new one on its site"},
+	{"; allowed is an address", "its address leads to no feed: look for its new one on its site"},
 	{"more than", "its address leads in a circle: look for its new one on its site"},
 }
 
