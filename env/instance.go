@@ -345,8 +345,10 @@ func DecodeTOML(where string, text []byte, into any, allowed string) error {
 	if len(bad.Key()) > 0 {
 		key = fmt.Sprintf("key %.60q: ", strings.Join(bad.Key(), "."))
 	}
-	// What is quoted from the file is cut, as that may be a megabyte.
-	return fmt.Errorf("%s:%d:%d: %s%.150s; %s", where, line, column, key, what, allowed)
+	if what = fmt.Sprintf("%.250s", what); !strings.Contains(what, "; allowed ") { // it is cut, as it may be a megabyte
+		what += "; " + allowed
+	}
+	return fmt.Errorf("%s:%d:%d: %s%s", where, line, column, key, what)
 }
 
 // typesTOML says in words what a value of TOML must be for a type of Go.

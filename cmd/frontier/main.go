@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -30,7 +29,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pelletier/go-toml/v2"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -43,6 +41,7 @@ import (
 
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/web"
+	"ephemera/env"
 	"ephemera/internal/files"
 	"ephemera/live/clock"
 	"ephemera/live/frontier"
@@ -250,8 +249,7 @@ func learnFlag(v string, learn map[string]frontier.LearnOptions) error {
 		return errors.New("allowed are CRAWL:PER_HOUR, with ,OBJECTIVE or ,shadow behind it, and a file *.toml")
 	}
 	opt.PerHour = perHour
-	learn[text[:i]] = opt
-	return nil
+	return learnCrawl(text[:i], opt, learn)
 }
 
 // learnFile reads a table [crawl.NAME] for each crawl.
@@ -259,19 +257,31 @@ func learnFile(file string, learn map[string]frontier.LearnOptions) error {
 	var c struct {
 		Crawl map[string]frontier.LearnOptions `toml:"crawl"`
 	}
-	in, err := os.Open(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	if err := toml.NewDecoder(in).DisallowUnknownFields().Decode(&c); err != nil {
-		var strict *toml.StrictMissingError
-		if errors.As(err, &strict) {
-			return fmt.Errorf("%s: %s", file, strict.String())
-		}
-		return fmt.Errorf("%s: %w", file, err)
+	const allowed = "tables [crawl.NAME] of per_hour, shortest, longest, shadow, objective, changed and dates"
+	if err := env.DecodeTOML(file, text, &c, allowed); err != nil {
+		return err
 	}
-	maps.Copy(learn, c.Crawl)
+	if len(c.Crawl) == 0 {
+		return fmt.Errorf("%s names no crawl; needed is a table [crawl.NAME]", file)
+	}
+	for crawl, opt := range c.Crawl {
+		if err := learnCrawl(crawl, opt, learn); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// learnCrawl takes up a crawl, which is named once.
+func learnCrawl(crawl string, opt frontier.LearnOptions, learn map[string]frontier.LearnOptions) error {
+	if _, is := learn[crawl]; is {
+		return fmt.Errorf("crawl %q is named twice; needed is one budget", crawl)
+	}
+	learn[crawl] = opt
 	return nil
 }
 
