@@ -123,7 +123,7 @@ func TestAdvice(t *testing.T) {
 		{"robots.txt: no such host", "its site has no address any more"},
 		{"its server says that it is gone", "it is gone for good"},
 		{"for now it redirects to an address that is gone", wait},
-		{`it redirects to "ftp://a.test/feed"; allowed is an address with http or https`, "its address leads to no feed"},
+		{`it redirects to "ftp://a.test/"; allowed is an address with http or https`, "its address leads to no feed"},
 		{"more than 5 redirects", "its address leads in a circle"},
 		{"it redirects in a circle", "its address leads in a circle"},
 		{"it is neither RSS, nor Atom, nor a JSON feed", "its address shows no feed"},
