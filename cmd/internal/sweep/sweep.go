@@ -86,8 +86,8 @@ them. Called again, it runs what is missing.
 	} else if err := result.Print(stdout, s, format); err != nil {
 		return err
 	} else {
-		fmt.Fprintf(stderr, "%d runs now, %d before; results in %s; for pictures: go run ./cmd/report %s\n",
-			s.Ran, s.Runs-s.Ran, b.Dir, cli.Quote(b.Dir))
+		fmt.Fprintf(stderr, "%s now, %d before; results in %s; for pictures: go run ./cmd/report %s\n",
+			result.Count(s.Ran, "run"), s.Runs-s.Ran, b.Dir, cli.Quote(b.Dir))
 	}
 	switch {
 	case len(s.Failures) > 0:

@@ -3,6 +3,7 @@ package sweep
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,6 +51,11 @@ func TestSweep(t *testing.T) {
 	if err != nil || !strings.Contains(string(summary), "-set learner.gamma=0.1") {
 		t.Errorf("%v; summary.json\n%s", err, summary)
 	}
+	kept, err := filepath.Glob(filepath.Join(dir, "runs", "*.json"))
+	if err := errors.Join(err, os.Remove(kept[0])); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "1 run now, 11 before", file, "-out", dir, "-set", "learner.gamma=0.1")
 	// Again: nothing is left to run.
 	for _, tt := range []struct {
 		format string
