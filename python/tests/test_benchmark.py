@@ -418,6 +418,7 @@ def test_one_run_goes_anywhere():
 def test_tables():
     b = ephemera.benchmark(longest, "age", **SHORT)
     assert "TableI-v1" in str(b) and "track age" in str(b) and "from five seeds on with 95 % intervals" in str(b)
+    assert ", 1 test seed, " in str(ephemera.benchmark(longest, "age", **SHORT | {"seeds": 1}))
     assert b.to_markdown().count("\n|") == 5 and "<caption>longest, track age" in b._repr_html_()
     latex = b.to_latex()
     assert latex.startswith("\\begin{tabular}") and "\\% of Whittle" in latex and latex.count("\\\\") == 5

@@ -192,7 +192,8 @@ class Benchmark:
     def _about(self) -> str:
         r = self.row
         return (
-            f"{r['policy']}, track {r['track']}, ephemera {r['version']}, {r['seeds']} test seeds, "
+            f"{r['policy']}, track {r['track']}, ephemera {r['version']}, "
+            f"{r['seeds']} test {'seed' if r['seeds'] == 1 else 'seeds'}, "
             f"{r['epochs']} epochs in all; shares of exact Whittle, from five seeds on with 95 % intervals"
         )
 
@@ -259,7 +260,7 @@ def benchmark(
         seeds: how many of :data:`ephemera.TEST_SEEDS`. A recording is played once, under the first, and has no
             interval; in :attr:`Benchmark.shares` and in the mean of the tasks that run stands in each row.
         steps: epochs of a run; by default those of :data:`ephemera.EPOCHS`, and 10 000 in tasks that it does not
-            name. A recording ends by itself.
+            name. A recording is played whole, whatever this says.
         out: directory that keeps each run as a file, in a directory of the policy, :attr:`Benchmark.directory`. The
             same call goes on with what is missing there, also after Ctrl-C. What was played otherwise is played again:
             by another build of this package, another policy, another number of steps, or in another recording. Of a

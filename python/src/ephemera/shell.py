@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     p.add_argument("--track", choices=TRACKS, help="what the policy sees; default: items, or that of the catalogue")
     p.add_argument("--tasks", nargs="+", help="default: all of the newest version in the track")
     p.add_argument("--seeds", type=int, default=10, help="how many of the test seeds; default: 10")
-    p.add_argument("--steps", type=int, help="epochs of a run; default: those of each task")
+    p.add_argument("--steps", type=int, help="epochs of a run, but of a recording; default: those of each task")
     p.add_argument("--out", type=Path, help="directory that keeps each run; the same command goes on with it")
     p.add_argument("--processes", type=int, default=1, help="runs at a time; default: 1")
     p.add_argument("--trace", type=Path, help="the directory of the recordings; without, their tasks are left out")
