@@ -3,12 +3,14 @@ package frontier
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf16"
 
 	"golang.org/x/sync/errgroup"
@@ -27,7 +29,8 @@ import (
 //  1. The owner of a key is found as Storm finds the task of a bolt, of which StormCrawler's
 //     URLStreamGrouping makes use: |hashCode(key) mod n| is its place in the sorted list of
 //     addresses, with the hash code of Java's strings.
-//  2. What is handed on says so, and whoever gets it does not hand it on again.
+//  2. What is handed on says so, and whoever gets it does not hand it on again. A node that has another list
+//     refuses it: a key has two owners then, each of which hands out its URLs.
 //  3. A node that does not answer: calls about its keys fail with UNAVAILABLE, and puts of its
 //     URLs are answered FAIL. Nothing is kept for it.
 
@@ -45,30 +48,49 @@ func Owner(key string, n int) int {
 	return max(place, -place)
 }
 
-// handedOn is the header of calls that another node hands on.
-const handedOn = "ephemera-handed-on"
+// handedOn is the header of calls that another node hands on. It has a hash of that node's list, or anyList
+// from earlier versions.
+const (
+	handedOn = "ephemera-handed-on"
+	anyList  = "1"
+)
 
 func isHandedOn(ctx context.Context) bool {
 	md, _ := headers.FromIncomingContext(ctx)
 	return len(md.Get(handedOn)) > 0
 }
 
-func toHandOn(ctx context.Context) context.Context {
+func (n *nodes) toHandOn(ctx context.Context) context.Context {
 	if isMove(ctx) {
 		ctx = toMove(ctx)
 	}
-	return headers.AppendToOutgoingContext(ctx, handedOn, "1")
+	return headers.AppendToOutgoingContext(ctx, handedOn, n.list)
+}
+
+// known refuses what a node hands on that has another list.
+func (n *nodes) known(ctx context.Context) error {
+	md, _ := headers.FromIncomingContext(ctx)
+	for _, list := range md.Get(handedOn) {
+		if list != n.list && list != anyList {
+			return status.Errorf(codes.FailedPrecondition,
+				"its -nodes are %s, and the node that asks it has others; needed is the same list for each",
+				strings.Join(n.addresses, ","))
+		}
+	}
+	return nil
 }
 
 // nodes are the addresses of all frontiers, sorted, and the clients of the others.
 type nodes struct {
 	addresses []string
+	list      string // a hash of them
 	peers     map[string]pb.URLFrontierClient
 }
 
 func newNodes(own string, peers map[string]grpc.ClientConnInterface) nodes {
 	n := nodes{addresses: append(slices.Collect(maps.Keys(peers)), own), peers: map[string]pb.URLFrontierClient{}}
 	slices.Sort(n.addresses)
+	n.list = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(n.addresses, ","))))[:16]
 	for address, conn := range peers {
 		n.peers[address] = pb.NewURLFrontierClient(conn)
 	}
@@ -104,7 +126,7 @@ func ask[In, Out any](
 	if peer == nil {
 		return nil, false, nil
 	}
-	out, err = f(peer, toHandOn(ctx), in)
+	out, err = f(peer, n.toHandOn(ctx), in)
 	return out, true, ofNode(address, err)
 }
 
@@ -120,7 +142,7 @@ func askAll[In, Out any](ctx context.Context, n *nodes, local bool, in *In, f ca
 		if peer := n.peers[address]; peer != nil {
 			g.Go(func() (err error) {
 				// The names of crawls come in one message, however many they are.
-				answers[i], err = f(peer, toHandOn(ctx), in, grpc.MaxCallRecvMsgSize(math.MaxInt32))
+				answers[i], err = f(peer, n.toHandOn(ctx), in, grpc.MaxCallRecvMsgSize(math.MaxInt32))
 				return ofNode(address, err)
 			})
 		}
@@ -274,7 +296,7 @@ type links[In, Out any] struct {
 func newLinks[In, Out any](ctx context.Context, n *nodes,
 	open func(pb.URLFrontierClient, context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[In, Out], error),
 ) *links[In, Out] {
-	return &links[In, Out]{toHandOn(ctx), n, open, map[string]grpc.BidiStreamingClient[In, Out]{}}
+	return &links[In, Out]{n.toHandOn(ctx), n, open, map[string]grpc.BidiStreamingClient[In, Out]{}}
 }
 
 var errNode = status.Error(codes.Unavailable, "the node did not answer")

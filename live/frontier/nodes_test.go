@@ -78,7 +78,7 @@ func neighbours(t *testing.T, n int, learn ...LearnOptions) (all []*service) {
 		}
 		s.server = must(New(s.store, o))
 		s.URLFrontierClient = pb.NewURLFrontierClient(conns[s.address])
-		g := grpc.NewServer()
+		g := grpc.NewServer(s.server.Interceptors()...)
 		pb.RegisterURLFrontierServer(g, s.server)
 		RegisterNodes(g, s.server)
 		go g.Serve(l)
@@ -91,6 +91,31 @@ func neighbours(t *testing.T, n int, learn ...LearnOptions) (all []*service) {
 		t.Cleanup(func() { s.stop() })
 	}
 	return all
+}
+
+// TestOtherList: what a node hands on that has another list is refused, and the refusal says why.
+func TestOtherList(t *testing.T) {
+	nodes := neighbours(t, 3)
+	wrong := nodes[1].server
+	wrong.nodes = newNodes(wrong.opt.Address, map[string]grpc.ClientConnInterface{
+		nodes[0].address: wrong.opt.Peers[nodes[0].address],
+	})
+	for k := range 60 {
+		key := fmt.Sprintf("h%d", k)
+		handsOn := []bool{Owner(key, 3) == 1, Owner(key, 2) == 0}
+		for i, handsOn := range handsOn {
+			got := nodes[i].put(discovered("http://" + key + "/"))
+			if refused := strings.Contains(got, "FAIL"); refused != handsOn {
+				t.Errorf("%s is put to node %d: %s", key, i, got)
+			}
+		}
+	}
+	_, err := nodes[0].GetStats(ctx, &pb.QueueWithinCrawlParams{})
+	want := fmt.Sprintf("node %s: its -nodes are %s,%s, and the node that asks it has others; needed is the same list",
+		nodes[1].address, nodes[0].address, nodes[1].address)
+	if !strings.Contains(fmt.Sprint(err), want) || status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("the totals of all: %v; want %s", err, want)
+	}
 }
 
 // TestLongListOfCrawls: the names of so many crawls that they take more than the 4 MB of a message that clients

@@ -104,12 +104,18 @@ func (s *Server) Interceptors() []grpc.ServerOption {
 		ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 	) (any, error) {
 		defer count(info.FullMethod, time.Now())
+		if err := s.nodes.known(ctx); err != nil {
+			return nil, err
+		}
 		return handle(ctx, req)
 	}
 	stream := func(
 		srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler,
 	) error {
 		defer count(info.FullMethod, time.Now())
+		if err := s.nodes.known(stream.Context()); err != nil {
+			return err
+		}
 		return handle(srv, stream)
 	}
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary), grpc.ChainStreamInterceptor(stream)}

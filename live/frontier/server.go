@@ -456,7 +456,7 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 		return errClosing
 	}
 	if address, peer := s.nodes.owner(stream.Context(), p.GetKey(), false); peer != nil {
-		theirs, err := peer.GetURLs(toHandOn(stream.Context()), p)
+		theirs, err := peer.GetURLs(s.nodes.toHandOn(stream.Context()), p)
 		if err != nil {
 			return ofNode(address, err)
 		}
@@ -687,7 +687,7 @@ func (s *Server) ListURLs(p *pb.ListUrlParams, stream grpc.ServerStreamingServer
 func (s *Server) otherURLs(
 	address string, p *pb.ListUrlParams, ctx context.Context, send func(*pb.URLItem) error,
 ) error {
-	theirs, err := s.nodes.peers[address].ListURLs(toHandOn(ctx), p)
+	theirs, err := s.nodes.peers[address].ListURLs(s.nodes.toHandOn(ctx), p)
 	if err != nil {
 		return ofNode(address, err)
 	}
