@@ -177,11 +177,14 @@ func (c *Config) worlds() []string {
 	if len(kinds) == 1 {
 		return nil
 	}
-	for i, kind := range kinds {
-		kinds[i] = kind + " (" + strings.Join(cells[kind], ", ") + ")"
+	slices.SortStableFunc(kinds, func(a, b string) int { return len(cells[a]) - len(cells[b]) })
+	last := len(kinds) - 1
+	var text strings.Builder
+	for _, kind := range kinds[:last] {
+		fmt.Fprintf(&text, "In world %s: %s. ", kind, strings.Join(cells[kind], ", "))
 	}
-	return []string{"Cells play in different worlds: " + strings.Join(kinds, "; ") +
-		". Compare those of one world; world.kind names one for all."}
+	return []string{text.String() + "In world " + kinds[last] + ": the other cells. " +
+		"Between two worlds a difference is not of the policies alone; world.kind names one for all."}
 }
 
 // scale returns the scores of profiles, nil where all values are the same.

@@ -301,8 +301,8 @@ func TestVerdict(t *testing.T) {
 func TestWorldsOfCells(t *testing.T) {
 	zero := func(int, uint64) float64 { return 0 }
 	for _, x := range []struct{ world, want string }{
-		{"", "Cells play in different worlds: poisson (lspe, certainty); mean (whittle). " +
-			"Compare those of one world; world.kind names one for all."},
+		{"", "In world mean: whittle. In world poisson: the other cells. " +
+			"Between two worlds a difference is not of the policies alone; world.kind names one for all."},
 		{"world.kind = \"poisson\"\n", ""},
 	} {
 		c := load(t, "seeds = 1\n"+x.world+"learner.algorithm = [\"lspe\", \"whittle\", \"certainty\"]\n")
