@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "ephemera/live/frontier/urlfrontier"
+	"ephemera/live/store"
 )
 
 // Several frontiers share the keys among them: each has a part, and hands what it is asked about
@@ -95,6 +97,29 @@ func newNodes(own string, peers map[string]grpc.ClientConnInterface) nodes {
 		n.peers[address] = pb.NewURLFrontierClient(conn)
 	}
 	return n
+}
+
+// placeName is the name under which the store keeps which place among how many nodes it is of, by which its
+// keys are its own.
+const placeName = "place"
+
+// settle keeps the place of this node, and refuses a state of another one: it would hand out URLs of keys
+// that others own, too.
+func (s *Server) settle() error {
+	n := len(s.nodes.addresses)
+	place := fmt.Sprintf("node %d of %d", slices.Index(s.nodes.addresses, s.opt.Address)+1, n)
+	kept, err := s.store.Value(placeName)
+	if err != nil || string(kept) == place {
+		return err
+	}
+	if kept != nil && len(s.store.Crawls()) > 0 {
+		return fmt.Errorf("the state is of %s, and -nodes make this one %s, which owns other keys; "+
+			"to change the list, begin in empty directories, and copy all URLs with -export and -import", kept, place)
+	}
+	if err := s.store.SetOnFullDisk(placeName, []byte(place)); !errors.Is(err, store.ErrFull) {
+		return err
+	}
+	return nil // it is kept at the next start
 }
 
 // owner returns the node that has a key, unless it is this one.

@@ -118,6 +118,41 @@ func TestOtherList(t *testing.T) {
 	}
 }
 
+// TestOtherPlace: a state with URLs is not taken up by a node that owns other keys.
+func TestOtherPlace(t *testing.T) {
+	s := neighbours(t, 3)[1]
+	start := func(addresses ...string) error {
+		peers := map[string]grpc.ClientConnInterface{}
+		for _, address := range addresses {
+			peers[address] = nil
+		}
+		_, err := New(s.store, Options{Address: "b", Peers: peers})
+		return err
+	}
+	if err := start(); err != nil {
+		t.Errorf("it has no URL, and is refused: %v", err)
+	}
+	if err := start("a", "c"); err != nil {
+		t.Errorf("it has no URL, and is refused: %v", err)
+	}
+	must(s.store.Put(schedule.ID{Crawl: DefaultCrawl, Key: "h", URL: "http://h/"}, 1000, 1000, nil))
+	if err := start("a", "d"); err != nil {
+		t.Errorf("it owns the same keys, and is refused: %v", err)
+	}
+	for _, tt := range []struct {
+		peers []string
+		want  string
+	}{
+		{nil, "the state is of node 2 of 3, and -nodes make this one node 1 of 1"},
+		{[]string{"a"}, "the state is of node 2 of 3, and -nodes make this one node 2 of 2"},
+		{[]string{"c", "d"}, "the state is of node 2 of 3, and -nodes make this one node 1 of 3"},
+	} {
+		if err := start(tt.peers...); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("next to %v: %v; want %s", tt.peers, err, tt.want)
+		}
+	}
+}
+
 // TestLongListOfCrawls: the names of so many crawls that they take more than the 4 MB of a message that clients
 // read by default reach a client that reads more, also those of another node.
 func TestLongListOfCrawls(t *testing.T) {

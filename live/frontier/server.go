@@ -101,7 +101,7 @@ func New(s *store.Store, o Options) (*Server, error) {
 	}
 	kept, err := s.Value(inactive)
 	srv.inactive.Store(len(kept) > 0)
-	return srv, err
+	return srv, errors.Join(err, srv.settle())
 }
 
 // StoreDelay is the delay between two hand-outs of a queue that a store has which
