@@ -207,6 +207,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		defer os.RemoveAll(s.opt.Dir)
 	}
+	if s.export != "" {
+		if err := cli.NeedState("-export", s.opt.Dir); err != nil {
+			return err
+		}
+	}
 	c, err := crawl.Open(ctx, s.opt)
 	if errors.Is(err, store.ErrInUse) && s.export != "" {
 		return fmt.Errorf("%s is in use by another crawl; "+

@@ -302,6 +302,11 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	case set.check != "":
 		return healthy(ctx, set.check)
 	}
+	if set.exportTo != "" {
+		if err := cli.NeedState("-export", set.dir); err != nil {
+			return err
+		}
+	}
 	levels := map[string]*slog.LevelVar{"frontier": new(slog.LevelVar), "store": new(slog.LevelVar)}
 	logger := func(name string) *slog.Logger {
 		return slog.New(set.log.Handler(stderr, &slog.HandlerOptions{Level: levels[name]})).With("package", name)

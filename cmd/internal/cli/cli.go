@@ -40,6 +40,15 @@ func (e usageError) Unwrap() error { return e.error }
 // Usagef returns an error for which the command exits with status 2.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// NeedState returns an error unless there is the directory of a state that a flag is to read: where -dir is
+// misspelt, a new one would be begun, and nothing be read without a word.
+func NeedState(flag, dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("%s: %w; needed is the -dir of a state", flag, err)
+	}
+	return nil
+}
+
 // Status returns the exit status for err.
 func Status(err error) int {
 	var u usageError
