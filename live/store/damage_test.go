@@ -197,3 +197,16 @@ func TestInUse(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNoDirectory: a directory that cannot be made is not taken for one of which a file is missing.
+func TestNoDirectory(t *testing.T) {
+	for _, dir := range []string{"", "/dev/null/state"} {
+		s, err := Open(dir, nil)
+		if err == nil {
+			s.Close()
+		}
+		if text := fmt.Sprint(err); !strings.Contains(text, "mkdir") || strings.Contains(text, "damaged") {
+			t.Errorf("%q: %v", dir, err)
+		}
+	}
+}

@@ -205,6 +205,9 @@ func Open(dir string, o *Options) (*Store, error) {
 	for i := range po.Levels {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	if err := s.opt.FS.MkdirAll(dir, 0o755); err != nil { // no file of it is missing
+		return nil, fmt.Errorf("store %q: %w", dir, err)
+	}
 	var err error
 	if s.db, err = openPebble(dir, po); err != nil {
 		return nil, explain(dir, err)
