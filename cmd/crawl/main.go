@@ -347,7 +347,7 @@ func serve(c *crawl.Crawler, page string, stdout io.Writer) error {
 	if page != "" {
 		l, err := net.Listen("tcp", page)
 		if err != nil {
-			return err
+			return fmt.Errorf("-page: %w", err)
 		}
 		s := web.Server(page, c.Handler(), "/websub/")
 		go s.Serve(l)

@@ -380,7 +380,7 @@ func (set *settings) newDaemon(
 		return nil, err
 	}
 	if s.listen, err = net.Listen("tcp", set.listen); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-listen: %w", err)
 	}
 	peers, err := set.peers(ctx)
 	if err != nil {
@@ -427,7 +427,7 @@ func (s *daemon) run(ctx context.Context) error {
 		l, err := net.Listen("tcp", s.http)
 		if err != nil {
 			s.calls.Stop()
-			return err
+			return fmt.Errorf("-http: %w", err)
 		}
 		s.log.Info("page", "address", "http://"+l.Addr().String())
 		group.Go(func() error {
