@@ -66,7 +66,8 @@ func TestInstanceFileErrors(t *testing.T) {
 	const changeOfSource = "[[change]]\nat = 5\n[[change.source]]\n"
 	const unknownKey = "unknown key; allowed are id, budget, per_host, [[source]] with name, rate"
 	for _, c := range []struct{ text, want string }{
-		{"", "f.toml: needed are the key budget and at least one [[source]]"},
+		{"", "f.toml: there is no [[source]]; needed is one at least"},
+		{without("budget"), "f.toml: budget is missing; needed is what the crawls of an epoch may cost"},
 
 		{without("name"), "f.toml: source 1 lacks the key name; needed are name, rate, decay and interest"},
 		{without("interest"), "f.toml: source 1 lacks the key interest;"},

@@ -257,8 +257,11 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 	if err := toml.Unmarshal(data, &has); err != nil {
 		return Instance{}, fmt.Errorf("%s: %w", path, err)
 	}
-	if has.Budget == nil || len(has.Source) == 0 {
-		return Instance{}, fmt.Errorf("%s: needed are the key budget and at least one [[source]]", path)
+	switch {
+	case len(has.Source) == 0:
+		return Instance{}, fmt.Errorf("%s: there is no [[source]]; needed is one at least", path)
+	case has.Budget == nil:
+		return Instance{}, fmt.Errorf("%s: budget is missing; needed is what the crawls of an epoch may cost", path)
 	}
 	if has.ID == nil {
 		in.ID = strings.TrimSuffix(filepath.Base(path), ".toml")
