@@ -306,6 +306,7 @@ def test_errors_come_back():
         (lambda: ephemera.run("whittle", steps=None), "does not end"),
         (lambda: ephemera.run("whittle", seed=-1), "seed is -1; allowed are 0"),
         (lambda: ephemera.compare([]), "needed is one at least"),
+        (lambda: ephemera.compare("whittle"), "policies is 'whittle'; needed is a list of policies"),
         (lambda: ephemera.compare(["whittle", "whittle"]), "with a name of its own"),
         (lambda: ephemera.run(("whittle", {"kappa": 1})), 'no setting "kappa"'),
     ]:
@@ -317,6 +318,12 @@ def test_errors_come_back():
     for wrong in (3, (LEARNER, {}, 3)):
         with pytest.raises(TypeError, match="is no policy"):
             ephemera.run(wrong)
+
+    class Misspelt:
+        def selekt(self, view): ...
+
+    with pytest.raises(TypeError, match="Misspelt has no method select; needed is one, or a function of a view"):
+        ephemera.run(Misspelt)
     with pytest.raises(ValueError, match="a number is NaN"):
         ephemera.run((LEARNER, {"kappa": float("nan")}))
 

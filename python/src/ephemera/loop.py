@@ -86,6 +86,8 @@ class Stage(CrawlEnv):
                 self._epoch += 1
             return
         select, update = getattr(policy, "select", policy), getattr(policy, "update", None)
+        if not callable(select):
+            raise TypeError(f"{type(policy).__name__} has no method select; needed is one, or a function of a view")
         self._w.with_items = self._shown and update is not None  # what crawls bring is for update alone
 
         def view(epoch: int) -> View:

@@ -454,6 +454,8 @@ def compare(
             ``knowledge`` each policy of the catalogue has the first of its levels, and those of Python
             ``model``; with it all have that one.
     """
+    if isinstance(policies, str):
+        raise ValueError(f"policies is {policies!r}; needed is a list of policies, or a mapping of names to them")
     pairs: list[tuple[str | None, PolicyLike]] = (
         list(policies.items()) if isinstance(policies, Mapping) else [(None, p) for p in policies]
     )

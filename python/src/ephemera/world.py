@@ -48,9 +48,14 @@ def seed_of(seed: int) -> int:
 
 def positive(value: float, name: str = "budget") -> float:
     """Return a finite number above 0, or raise."""
-    if not 0 < float(value) < math.inf:
-        raise ValueError(f"{name} is {float(value)}; allowed is a finite number above 0")
-    return float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):  # such as '1h', which the commands take
+        number = math.nan
+    if not 0 < number < math.inf:
+        what = "number of seconds" if name == "epoch" else "number"
+        raise ValueError(f"{name} is {value!r}; allowed is a finite {what} above 0")
+    return number
 
 
 def spec(instance: InstanceLike, **keywords: Unpack[World]) -> dict[str, Any]:
