@@ -126,6 +126,8 @@ put is on disk when it is acknowledged.
 		return done, err
 	}
 	switch {
+	case s.listen == "":
+		return false, cli.Usagef("-listen is empty; needed is an address such as 127.0.0.1:7071")
 	case s.from != "" && (s.exportTo == "" || s.key != ""):
 		return false, cli.Usagef("-from is given with -export, and without -tls-key")
 	case s.to != "" && (s.importOf == "" || s.key != ""):
