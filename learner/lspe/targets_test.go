@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -261,19 +262,9 @@ func TestRandomWorlds(t *testing.T) {
 		seed  uint64
 	}
 	var near, far []result
-	for seed := first; seed < first+uint64(worlds); seed++ {
-		in, _ := envtest.RandomInstance(seed, true)
-		var items float64
-		for _, s := range in.Sources {
-			items += s.Rate * epochs
-		}
-		if items <= 300 {
-			continue
-		}
-		best, relaxed := whittle(in, epochs), index.Relax(in)
-		best.frozen = min(best.frozen, relaxed.Bound)
-		r := result{against(t, best, in, seed, epochs, 0, nil).frozen, seed}
-		if late(in, relaxed, epochs/4) > .05*relaxed.Bound {
+	for w := range randomWorlds(first, worlds, epochs) {
+		r := result{against(t, w.best, w.in, w.seed, epochs, 0, nil).frozen, w.seed}
+		if w.far {
 			far = append(far, r)
 		} else {
 			near = append(near, r)
@@ -302,6 +293,36 @@ func TestRandomWorlds(t *testing.T) {
 	}
 	if mean, _, _ := count(near); mean < .95 {
 		t.Errorf("mean %.4f; want .95", mean)
+	}
+}
+
+// randomWorld is a world of many kinds, with what can be earned in it.
+type randomWorld struct {
+	in   env.Instance
+	seed uint64
+	best shares // what Whittle earns, and as learned the bound where that is less
+	far  bool   // a twentieth of the bound or more is from waits of more than a quarter of the epochs
+}
+
+// randomWorlds yields those of so many random worlds that have more than 300 items in the epochs.
+func randomWorlds(first uint64, worlds, epochs int) iter.Seq[randomWorld] {
+	return func(yield func(randomWorld) bool) {
+		for seed := first; seed < first+uint64(worlds); seed++ {
+			in, _ := envtest.RandomInstance(seed, true)
+			var items float64
+			for _, s := range in.Sources {
+				items += s.Rate * float64(epochs)
+			}
+			if items <= 300 {
+				continue
+			}
+			best, relaxed := whittle(in, epochs), index.Relax(in)
+			best.frozen = min(best.frozen, relaxed.Bound)
+			far := late(in, relaxed, epochs/4) > .05*relaxed.Bound
+			if !yield(randomWorld{in, seed, best, far}) {
+				return
+			}
+		}
 	}
 }
 
