@@ -45,21 +45,6 @@ func (l *Learner) start() {
 	for i := range l.src {
 		if s := &l.src[i]; s.Cycles > 0 {
 			l.restart(i, float64(s.Span), s.Mean)
-		}
-	}
-	// Where the pooled curve is flat all thresholds may go to its end at one price:
-	// then they are shortened until they spend the budget.
-	by := 1.
-	if l.price > 0 && l.plan < coldShare*l.budget {
-		by = l.plan / l.budget
-	}
-	for i := range l.src {
-		if s := &l.src[i]; s.Cycles > 0 {
-			if by < 1 {
-				s.LastTheta = 0
-				l.move(i, by*s.Theta)
-				s.LastTheta = float32(s.Theta)
-			}
 			l.draw(s)
 			l.sleep(l.standing(i, float64(s.Noise)))
 		}

@@ -53,5 +53,4 @@ var (
 	capacityMemory = 100.  // full epochs over which M̂ is averaged
 	harvestMemory  = 1000. // crawls over which h is averaged
 	failedMemory   = 50.   // cycles over which failed crawls are averaged
-	coldShare      = .5    // share of the budget below which the cold start shortens thresholds
 )

@@ -53,7 +53,6 @@ var tunings = []struct {
 	{"capacityMemory", &capacityMemory},
 	{"harvestMemory", &harvestMemory},
 	{"failedMemory", &failedMemory},
-	{"coldShare", &coldShare},
 }
 
 // TestTuning: with -full each tuned number is halved and doubled, and what is lost is
