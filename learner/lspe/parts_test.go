@@ -80,9 +80,19 @@ var parts = []struct {
 		{numbers, "slopeInfo      = 30.", "slopeInfo = 1e15"},
 	}},
 	{"", "levels are not drawn together", []edit{{numbers, "levelSpread    = 1.", "levelSpread = 1e12"}}},
+	{"", "has as much weight at long waits", []edit{{numbers, "pooledRounds   = 2.", "pooledRounds = 1e9"}}},
+	{"", "the mean level counts only as far as levels are alike", []edit{
+		{numbers, "levelPrior     = .5", "levelPrior = 1e-9"},
+	}},
+	{"long cycles", "are not cut", []edit{{numbers, "longestCycle = 2.", "longestCycle = 1e9"}}},
 	{"jumps", "none is found", []edit{{numbers, "alarm       = 8.", "alarm = 1e9"}}},
+	{"", "however many, they say nothing of the others", []edit{{numbers, "worldShare  = .1", "worldShare = 1e9"}}},
+	{"", "rare harvests count in full", []edit{{numbers, "rarest      = 10.", "rarest = 1e9"}}},
 	{"wakes", "steps at crawls only", []edit{{numbers, "wakeStep      = .5", "wakeStep = 0."}}},
 	{"κ", "6, and does not grow", []edit{{options, "KappaMax: 60", "KappaMax: 6"}}},
+	{"", "grows with the cycles, however little they say", []edit{
+		{numbers, "signalScale   = .3", "signalScale = 1e9"},
+	}},
 	{"budget to spare", "nobody is crawled before being due", []edit{
 		{schedules, "price+w.Slope*late < 0 {", "price < 0 || late < 0 {"},
 	}},
