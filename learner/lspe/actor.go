@@ -84,14 +84,15 @@ func (l *Learner) Index(i int) float64 {
 // With steps that grow with √θ no threshold holds it longer than another, and what W
 // says decides.
 //
-// At a price of 0 a crawl costs nothing but the wait that it begins anew, and a
-// longer wait needs evidence: W counts as negative by as much only as it is below
-// two standard errors,
+// At a price of 0 a crawl costs nothing but the wait that it begins anew. There a longer
+// wait needs evidence, and a long one comes back where there is none: W counts as greater
+// by two standard errors,
 //
-//	W ← min(0, W + 2σ√b(k) min(κ, 2θ)/C)
+//	W ← W + 2σ√(b(k)/2) min(κ, 2θ)√3/πC
 //
-// σ being the standard deviation of its harvests, and σ√b κ about that of the slope
-// of a line through harvests at ages that vary by the factor e^(1/κ).
+// those of the slope of a line through harvests of standard deviation σ over ln s: averages of
+// step b have the error of 2/b harvests, and the noise of ln s has the deviation π/√3κ. σ is
+// in proportion to the mean that is expected, which many empty crawls in a row do not make 0.
 //
 // Beyond four rounds a longer wait needs evidence, too: an unlucky source would be crawled
 // ever more rarely, and few crawls cannot tell that it is worth more. There its curve is
@@ -107,9 +108,9 @@ func (l *Learner) act(i int, share float64) {
 	}
 	s := &l.src[i]
 	w, price := l.Index(i), l.priced(i, l.price)
-	if price == 0 && w < 0 {
-		sigma := math.Sqrt(s.Dispersion * s.Mean)
-		w = min(0, w+evidence*sigma*math.Sqrt(l.set.B.At(int(s.Cycles)))*min(l.slope(i), 2*s.Theta)/l.cost(i))
+	if price == 0 {
+		sigma := l.mean(i) * math.Sqrt(l.noise(s)*l.set.B.At(int(s.Cycles))/2)
+		w += evidence * sigma * min(l.slope(i), 2*s.Theta) * math.Sqrt(3) / math.Pi
 	}
 	if price > 0 && w < price && s.Theta > farRounds*l.round {
 		err := l.mean(i) * math.Sqrt(l.variation(s)*l.set.B.At(int(s.Cycles)))

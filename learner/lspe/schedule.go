@@ -103,10 +103,10 @@ func (w Waiting) due() int {
 	return int(w.Last) + int(max(1, min(math.Ceil(w.Reach-half), 1<<30)))
 }
 
-// gather wakes sources, the soonest due first, until those that wait and are allowed
-// would take twice the budget, looking at most one round ahead. Where crawls of a
-// group are limited, each source that is due wakes. wake returns how a source stands when it
-// wakes; it may have moved away and sleeps on.
+// gather wakes each source that is due, so that those which have waited for long without being
+// worth a crawl keep none asleep that is worth more; and then others, the soonest due first, until
+// those that wait and are allowed would take twice the budget, looking at most one round ahead.
+// wake returns how a source stands when it wakes; it may have moved away and sleeps on.
 func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) {
 	var cost float64
 	for _, w := range s.waiting {
@@ -114,8 +114,7 @@ func (s *schedule) gather(o *env.Online, wake func(i int32, epoch int) Waiting) 
 			cost += s.costs[w.ID]
 		}
 	}
-	grouped := o.Limits != nil && o.Limits.PerGroup > 0
-	for cost < 2*s.budget && s.ring.Next() <= o.Epoch+int(s.round) || grouped && s.ring.Next() <= o.Epoch {
+	for s.ring.Next() <= o.Epoch || cost < 2*s.budget && s.ring.Next() <= o.Epoch+int(s.round) {
 		epoch := s.ring.Next()
 		s.ids = s.ring.Due(s.ids[:0], epoch)
 		for _, i := range s.ids {

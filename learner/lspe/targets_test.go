@@ -343,16 +343,16 @@ func late(in env.Instance, r index.Relaxed, age int) (earned float64) {
 // than actor and price the learner loses.
 func TestCriticMatters(t *testing.T) {
 	envtest.Alone(t)
-	in := named("lognormal:50:%d:mixture", 10)(1)
-	learned := play(t, in, 1, 3000, 0, nil)
+	in := named("lognormal:50:%d:mixture", 10)(3)
+	learned := play(t, in, 3, 3000, 0, nil)
 	for _, a := range ablations[:4] {
-		got := play(t, in, 1, 3000, 0, a.change)
-		if got.frozen > learned.frozen-.03 {
+		got := play(t, in, 3, 3000, 0, a.change)
+		if got.frozen > learned.frozen-.1 {
 			t.Errorf("%s: %.4f; with r %.4f", a.name, got.frozen, learned.frozen)
 		}
 	}
 	slow := ablations[len(ablations)-1]
-	if got := play(t, in, 1, 3000, 0, slow.change); got.frozen > learned.frozen-.01 {
+	if got := play(t, in, 3, 3000, 0, slow.change); got.frozen > learned.frozen-.1 {
 		t.Errorf("%s: %.4f; with r %.4f", slow.name, got.frozen, learned.frozen)
 	}
 }
