@@ -7,7 +7,7 @@ import (
 	"ephemera/env"
 )
 
-// TestNoneKeptAsleep: sources that are due but worth no crawl, because each takes nearly the whole
+// TestNoneKeptAsleep: sources that are due but worth no crawl, because each takes the whole
 // budget, keep none asleep that is worth most.
 func TestNoneKeptAsleep(t *testing.T) {
 	p := &Policy{epoch: -1, price: 1, schedule: newSchedule(env.Terms{Costs: []float64{2, 2, 2, 1, 1}, Budget: 2})}

@@ -100,8 +100,14 @@ func New(s *store.Store, o Options) (*Server, error) {
 		srv.failed.add(srv.now(), err)
 	}
 	kept, err := s.Value(inactive)
+	if err != nil {
+		return nil, err
+	}
 	srv.inactive.Store(len(kept) > 0)
-	return srv, errors.Join(err, srv.settle())
+	if err := srv.settle(); err != nil {
+		return nil, err
+	}
+	return srv, nil
 }
 
 // StoreDelay is the delay between two hand-outs of a queue that a store has which
