@@ -102,6 +102,7 @@ type Flags struct {
 	*flag.FlagSet
 	First   string // the flag that the help names before the others; empty for none
 	about   string
+	service bool
 	version bool
 }
 
@@ -114,8 +115,9 @@ func NewFlags(name, about string) *Flags {
 }
 
 // Service defines what the commands share that run for long: -version, and -log, the form of
-// what they say on stderr.
+// what they say on stderr. An empty value turns some of their flags off.
 func (f *Flags) Service(log *LogFormat) {
+	f.service = true
 	f.BoolVar(&f.version, "version", false, "print which build this is, and end")
 	Choice(f, log, "log", "text", "`form` of the lines of the log, text or json", "text", "json")
 }
@@ -198,6 +200,9 @@ func Choice[Word ~string](f *Flags, to *Word, name string, usual Word, usage str
 // may stand before, between and behind them. It prints the help and returns done for
 // -h, and which build it is for -version.
 func (f *Flags) ParseAll(args []string, most int, stdout io.Writer) (operands []string, done bool, err error) {
+	if err := f.full(args); err != nil {
+		return nil, false, err
+	}
 	for {
 		switch err = f.Parse(args); {
 		case errors.Is(err, flag.ErrHelp):
@@ -217,6 +222,22 @@ func (f *Flags) ParseAll(args []string, most int, stdout io.Writer) (operands []
 		operands = append(operands, f.Arg(0))
 		args = f.Args()[1:]
 	}
+}
+
+// full refuses an empty argument, which a shell makes of a variable that is not set: it would
+// stand for what a flag is by default.
+func (f *Flags) full(args []string) error {
+	before := f.Name()
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") && strings.IndexByte(arg, '=') == len(arg)-1 {
+			before, arg = arg, ""
+		}
+		if arg == "" && !f.service {
+			return Usagef("an empty text follows %s; give a value, or leave it out", before)
+		}
+		before = arg
+	}
+	return nil
 }
 
 // printFlags prints what the flags mean, by name, the first one before the others.

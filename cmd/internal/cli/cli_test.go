@@ -70,6 +70,30 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// An empty argument is refused, but by what runs for long, where it turns a flag off.
+func TestEmptyArguments(t *testing.T) {
+	var log LogFormat
+	for _, service := range []bool{false, true} {
+		for args, want := range map[string]string{"-s|": "-s", "-s=|a": "-s=", "a|": "a", "": "x"} {
+			f := NewFlags("x", "X does something.")
+			f.String("s", "usual", "`text`")
+			if service {
+				f.Service(&log)
+			}
+			_, _, err := f.ParseAll(strings.Split(args, "|"), 2, nil)
+			if service && err != nil ||
+				!service && (Status(err) != Usage || !strings.Contains(err.Error(), "follows "+want+";")) {
+				t.Errorf("%q: %v", args, err)
+			}
+		}
+		f := NewFlags("x", "X does something.")
+		key := f.String("set", "", "`key=value`")
+		if _, _, err := f.ParseAll([]string{"-set=k="}, 0, nil); err != nil || *key != "k=" {
+			t.Errorf("-set=k=: %q, %v", *key, err)
+		}
+	}
+}
+
 // A flag that is no number or time says what is allowed.
 func TestFlagErrors(t *testing.T) {
 	f := NewFlags("x", "X does something.")
