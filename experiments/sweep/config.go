@@ -160,6 +160,9 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 	if err := c.identify(); err != nil {
 		return nil, err
 	}
+	if len(d.settings())+len(own[0]) == 0 && len(own) == 1 {
+		return nil, errors.New("there is no setting of a run; needed is one at least, such as learner.algorithm")
+	}
 	c.Reference = cmp.Or(d.Reference, c.Cells[0].ID)
 	if err := c.hasReference(); err != nil {
 		var wrong *referenceError
