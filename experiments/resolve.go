@@ -289,13 +289,8 @@ func (e *Engine) instance(r Run) (in env.Instance, err error) {
 			}
 			name += ":" + law
 		}
-		in, err = env.Named(name, r.Instance.Budget)
-		isFile := strings.HasSuffix(r.Instance.Name, ".toml")
-		if err != nil && isFile && (!errors.Is(err, env.ErrBudget) || r.Instance.Budget == 0) {
-			return in, err // about the file
-		}
-		if err != nil {
-			return in, &SettingError{err}
+		if in, err = named(name, r.Instance.Budget); err != nil {
+			return in, err
 		}
 		o, err := env.ParseObjective(r.Instance.Objective)
 		if err == nil && o.Law != "" && r.Instance.Law != "" {
@@ -307,6 +302,16 @@ func (e *Engine) instance(r Run) (in env.Instance, err error) {
 		}
 		return in.WithObjective(o, time.Hour), nil
 	})
+}
+
+// named is [env.Named]. Its error is a *SettingError, unless it is about the file of the instance.
+func named(name string, budget float64) (env.Instance, error) {
+	in, err := env.Named(name, budget)
+	ofFile := strings.Contains(name, ".toml") && (budget == 0 || !errors.Is(err, env.ErrBudget))
+	if err != nil && !ofFile {
+		err = &SettingError{err}
+	}
+	return in, err
 }
 
 // scene returns the scene of a resolved run, whose instance has the budget alone where a
@@ -326,9 +331,7 @@ func (e *Engine) scene(ctx context.Context, r Run, in env.Instance, level env.Le
 			err = &SettingError{err}
 		}
 		if name := r.Instance.Believe; name != "" && err == nil {
-			if err = scene.Believe(name); err != nil {
-				err = &SettingError{err}
-			}
+			err = scene.Believe(name)
 		}
 		if err != nil {
 			return nil, err

@@ -202,15 +202,15 @@ func PagesScene(in env.Instance) (Scene, error) {
 }
 
 // Believe gives policies the parameters of the instance of that name, which
-// has to have the same sources at the same costs.
+// has to have the same sources at the same costs. An error about a setting is a *SettingError.
 func (s *Scene) Believe(name string) error {
-	in, err := env.Named(name, s.Instance.Budget)
+	in, err := named(name, s.Instance.Budget)
 	if err != nil {
 		return err
 	}
 	same := func(a, b env.Source) bool { return a.Name == b.Name && a.Cost == b.Cost }
 	if !slices.EqualFunc(in.Sources, s.Instance.Sources, same) {
-		return fmt.Errorf("%s has other sources or costs than %s; allowed is an instance of the same",
+		return wrong("%s has other sources or costs than %s; allowed is an instance of the same",
 			name, s.Instance.ID)
 	}
 	s.Believed = &in

@@ -3,8 +3,10 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -49,7 +51,7 @@ them. Called again, it runs what is missing.
 		return err
 	}
 	cfg, err := sweep.Load(ctx, strings.TrimSuffix(filepath.Base(name), ".toml")+".toml", text, set)
-	if err != nil && len(set) > 0 {
+	if err != nil && len(set) > 0 && !errors.Is(err, fs.ErrNotExist) {
 		return cli.Usagef("%w", err)
 	}
 	if err != nil {

@@ -113,6 +113,7 @@ func TestMistakes(t *testing.T) {
 	refuse("nothing", cli.Failure, "nothing: no such file; a configuration is a .toml file or one of budget")
 	refuse(bad, cli.Failure, "bad.toml:1:1: key")
 	refuse("-set colour=1", cli.Usage, "unknown key")
+	refuse("-set instance.name=missing.toml", cli.Failure, "missing.toml")
 	refuse("-set learner.algorithm=gold", cli.Usage, "gold")
 	refuse("kappa scale", cli.Usage, "unexpected argument \"scale\"")
 	refuse("-shard 3/3", cli.Usage, "allowed is i/n")
