@@ -111,6 +111,7 @@ func TestInstanceFileErrors(t *testing.T) {
 		{with("[[change]]\nat = 5"), "change 1: needed is either shuffle = true or new values of sources"},
 		{with(changeOfSource + "rate = 2"), `change 1, source "": there is no source of this name`},
 		{with(changeOfSource + "name = 'b'"), `change 1, source "b": there is no source of this name`},
+		{with(changeOfSource + "name = 'a'"), `f.toml: change 1, source "a": there is no new value; needed is one`},
 		{with(changeOfSource + "name = 'a'\ncost = 2"),
 			`change 1, source "a": cost is 2; allowed is 1, as costs do not change`},
 		{with(changeOfSource + "name = 'a'\nrate = -2"), `change 1, source "a": rate is -2`},

@@ -298,10 +298,15 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 		phases := in.Phases()
 		before := phases[len(phases)-1].Instance.Sources
 		for j, s := range c.Sources {
+			given := has.Change[k].Source[j]
 			if i, ok := seen[s.Name]; ok {
 				c.Sources[j] = before[i]
+				if len(given) == 1 {
+					return Instance{}, fmt.Errorf("%s: change %d, source %.60q: there is no new value; "+
+						"needed is one at least", path, k+1, s.Name)
+				}
 			}
-			if err := overlay(&c.Sources[j], has.Change[k].Source[j]); err != nil {
+			if err := overlay(&c.Sources[j], given); err != nil {
 				return Instance{}, fmt.Errorf("%s: %w", path, err)
 			}
 		}
