@@ -83,12 +83,12 @@ func Main(name string, run Command) {
 }
 
 // GoOn adds to the error of an interrupted command how to go on, if there is a
-// directory of the runs that are done.
+// directory for runs; it may be that none is done yet.
 func GoOn(err error, dir string) error {
 	if dir == "" || !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("%w; the runs that are done are in %s, and the same command runs the others", err, dir)
+	return fmt.Errorf("%w; the same command makes the runs that are missing in %s", err, dir)
 }
 
 // Line is the one line that reports an error.
