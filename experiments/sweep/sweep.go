@@ -28,11 +28,15 @@ import (
 
 // Run performs the runs of a shard that are missing. When no run is missing, or
 // when all of the work is this process's own, it writes what the runs say. Runs
-// that fail do not stop it; the summary names them.
+// that fail do not stop it; the summary names them. Of a batch that is read only, one run at
+// least has to be done.
 func Run(ctx context.Context, c *Config, b experiments.Batch) (*Summary, error) {
 	done, err := c.engine.PerformAll(ctx, c.Jobs(), b)
 	if err != nil {
 		return nil, err
+	}
+	if b.ReadOnly && !slices.ContainsFunc(done.Records, func(r *experiments.Record) bool { return r != nil }) {
+		return nil, fmt.Errorf("%s has none of the %d runs of %s", b.Dir, len(done.Records), c.Name)
 	}
 	return Summarize(c, done, b)
 }

@@ -116,5 +116,6 @@ func TestMistakes(t *testing.T) {
 	refuse("-set instance.name=missing.toml", cli.Failure, "missing.toml")
 	refuse("-set learner.algorithm=gold", cli.Usage, "gold")
 	refuse("kappa scale", cli.Usage, "unexpected argument \"scale\"")
+	refuse("-summarize", cli.Failure, "has none of the 320 runs of kappa")
 	refuse("-shard 3/3", cli.Usage, "allowed is i/n")
 }
