@@ -368,10 +368,15 @@ def test_tables_of_a_comparison(played):
     assert [r.split(" & ")[0] for r in rows] == [r["policy"] for r in played]
     whittle = played["whittle"]
     lo, hi = whittle["lo"], whittle["hi"]
-    assert f"whittle & {whittle['reward']:.4g} & {lo:.4g} to {hi:.4g} & 100.0 & -- & 1 " in latex
+    assert f"whittle & {whittle['reward']:.1f} & {lo:.1f} to {hi:.1f} & 100.0 & -- & 1.000 " in latex
     assert "Left out" in str(played) and "frame() has them" in str(played) and "worst" in played.frame()
     many = ephemera.compare(["round-robin"], "lognormal:500", steps=20, seeds=1, budget=100)
     assert f"round-robin & {many['round-robin']['reward']:.0f} &" in many.to_latex()
+    cells = [r.split(" & ") for r in rows]
+    assert {len(c[k].split()[0].partition(".")[2]) for c in cells for k in (1, 2)} == {1}
+    assert {len(c[5].split()[0].partition(".")[2]) for c in cells} == {3}
+    costs = ephemera.compare(["whittle", "round-robin"], steps=50, seeds=1, objective="delay")
+    assert f"round-robin & $-${-costs['round-robin']['reward']:.1f} & --" in costs.to_latex()
     odd = ephemera.compare({"a_b & <50 %>": "round-robin"}, steps=10, seeds=1)
     assert r"a\_b \& <50 \%>" in odd.to_latex() and "<td>a_b &amp; &lt;50 %&gt;</td>" in odd._repr_html_()
     page = played._repr_html_()

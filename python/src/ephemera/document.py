@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,8 @@ def latex(head: Sequence[str], *parts: Sequence[Sequence[str]]) -> str:
     """Return a table in LaTeX, with the rules of the package booktabs; each part of the rows begins with a rule."""
 
     def line(cells: Sequence[str]) -> str:
-        return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
+        row = " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells)
+        return re.sub(r"(?<![\w-])-(?=\d)", "$-$", row) + r" \\"  # a minus, in place of a hyphen
 
     lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\toprule", line(head)]
     for rows in parts:
@@ -55,12 +58,17 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 
-def plain(x: float) -> str:
-    """Return a number with four digits, or all of those before the point."""
-    return f"{x:.4g}" if abs(x) < 9999.5 else f"{x:.0f}"
+def plain(*column: float) -> Callable[[float], str]:
+    """Return what writes the numbers of a column, all with as many decimals as give the greatest four digits.
+
+    There are six decimals at most, and all digits before the point.
+    """
+    most = max(map(abs, column))
+    decimals = min(6, max(0, 3 - math.floor(math.log10(most)))) if most > 0 else 3
+    return lambda x: f"{x:.{decimals}f}"
 
 
-def interval(low: float | None, high: float | None, form: Any = percent) -> str:
+def interval(low: float | None, high: float | None, form: Callable[[float], str] = percent) -> str:
     """Return an interval, or a dash where one run has none."""
     return "–" if low is None or high is None else f"{form(low)} to {form(high)}"
 

@@ -185,7 +185,7 @@ class Benchmark:
             return [document.percent(e["share"]), document.interval(e["lo"], e["hi"])]
 
         of = self.row
-        tasks = [[t, *share(e), document.plain(e["regret"])] for t, e in of["tasks"].items()]
+        tasks = [[t, *share(e), document.plain(e["regret"])(e["regret"])] for t, e in of["tasks"].items()]
         whole = ["mean of the tasks", *share(of["mean"]), ""]
         return [*tasks, whole, ["interquartile mean", document.percent(of["iqm"]), "", ""]]
 

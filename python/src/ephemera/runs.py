@@ -319,11 +319,12 @@ class Comparison:
         return {name: np.array(shares)[:, None] for name, shares in scores.items()}
 
     def _cells(self) -> list[list[str]]:
+        reward, crawls = (document.plain(*(r[of] for r in self)) for of in ("reward", "crawls"))
         return [
             [
-                r["policy"], document.plain(r["reward"]), document.interval(r["lo"], r["hi"], document.plain),
+                r["policy"], reward(r["reward"]), document.interval(r["lo"], r["hi"], reward),
                 document.percent(r.get("of_whittle")),
-                document.interval(r.get("of_whittle_lo"), r.get("of_whittle_hi")), document.plain(r["crawls"]),
+                document.interval(r.get("of_whittle_lo"), r.get("of_whittle_hi")), crawls(r["crawls"]),
             ]
             for r in self
         ]  # fmt: skip
