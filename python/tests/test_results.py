@@ -1,6 +1,7 @@
 """What the commands wrote, as frames, scores and event files."""
 
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -75,6 +76,20 @@ def test_rliable_takes_the_scores(written):
         assert (low <= point[policy] + 1e-12).all() and (point[policy] <= high + 1e-12).all()
     profiles, _ = rly.create_performance_profile(r.to_rliable(), np.linspace(0, 1.5, 7), reps=50)
     assert profiles["whittle"][0] == 1 and profiles["whittle"][-1] == 0
+
+
+def test_what_is_missing_is_named(tmp_path, monkeypatch, capsys):
+    """Without the packages of ``ephemera[results]`` an error says how to get them."""
+    table = ephemera.compare(["whittle"], steps=10, seeds=1)
+    for package, call in (
+        ("pandas", lambda: ephemera.load(tmp_path)),
+        ("pandas", table.frame),
+        ("matplotlib", table.plot),
+    ):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ModuleNotFoundError, match=rf"{package}.*; pip install 'ephemera\[results\]' brings it"):
+            call()
+    assert tensorboard.main([str(tmp_path)]) == 1 and "pip install 'ephemera[results]'" in capsys.readouterr().err
 
 
 def test_load_refuses(tmp_path):

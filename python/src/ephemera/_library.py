@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import json
 import os
 import re
@@ -24,6 +25,14 @@ from numpy.typing import NDArray
 
 class Error(ValueError):
     """What the Go code refuses, in its words."""
+
+
+def extra(module: str) -> Any:
+    """Return a module that comes with ``ephemera[results]``."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as e:
+        raise ModuleNotFoundError(f"{e}; pip install 'ephemera[results]' brings it", name=e.name) from None
 
 
 _int = ctypes.c_int64

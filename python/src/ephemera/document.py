@@ -81,8 +81,7 @@ def means(samples: Sequence[Sequence[float]]) -> NDArray[np.float64]:
 
 def column(height: float = 2.4) -> tuple[Any, Any]:
     """Return a matplotlib figure as wide as one column of a paper, 3.5 inches, and its axes."""
-    import matplotlib.pyplot as plt
-
+    plt = _library.extra("matplotlib.pyplot")
     # Publishers refuse fonts of type 3, which are the default. It counts when a figure is saved.
     plt.rcParams["pdf.fonttype"] = plt.rcParams["ps.fonttype"] = 42
     figure, axes = plt.subplots(figsize=(3.5, height), layout="constrained")

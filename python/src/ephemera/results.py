@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _library
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -81,8 +83,7 @@ class Results:
 
 def load(directory: str | os.PathLike[str]) -> Results:
     """Read what ``train``, ``bench`` or ``sweep`` wrote into a directory. It needs pandas."""
-    import pandas as pd
-
+    frames = _library.extra("pandas")
     d = Path(directory)
     if not d.is_dir():
         raise FileNotFoundError(f"{d} is no directory; needed is one that train, bench or sweep wrote")
@@ -98,8 +99,8 @@ def load(directory: str | os.PathLike[str]) -> Results:
             raise ValueError(f"{d / name} is damaged: {e}") from e
 
     def table(name: str) -> pd.DataFrame | None:
-        def parse(text: str) -> pd.DataFrame:
-            return pd.read_csv(io.StringIO(re.sub(r"(?<=,)never(?=,|$)", "inf", text, flags=re.M)))
+        def parse(text: str) -> Any:
+            return frames.read_csv(io.StringIO(re.sub(r"(?<=,)never(?=,|$)", "inf", text, flags=re.M)))
 
         return cast("pd.DataFrame | None", read(name, parse))
 
@@ -116,7 +117,7 @@ def load(directory: str | os.PathLike[str]) -> Results:
             d, "sweep", config, report, cast("pd.DataFrame", table("summary.csv")), runs, curves, table("learned.csv")
         )
     try:
-        rows = pd.DataFrame(report["results"]).set_index("policy")
+        rows = frames.DataFrame(report["results"]).set_index("policy")
     except (KeyError, TypeError, ValueError) as e:
         raise ValueError(f"{d / 'result.json'} has no results with a policy each") from e
     if runs is not None:

@@ -307,9 +307,8 @@ class Comparison:
 
     def frame(self) -> pd.DataFrame:
         """Return the table as a pandas frame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.report["results"]).set_index("policy")
+        frame: pd.DataFrame = _library.extra("pandas").DataFrame(self.report["results"])
+        return frame.set_index("policy")
 
     def to_rliable(self) -> dict[str, NDArray[np.float64]]:
         """Return scores for rliable, (seeds, 1) for each row: shares of what exact Whittle earns in the same epochs."""

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import _library
 from .results import Results, load
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ def _below(out: Path, *names: object) -> Path:
 
 
 def _scalars(directory: Path, rows: pd.DataFrame, along: str) -> Path:
-    from tensorboardX import SummaryWriter
-
-    with SummaryWriter(str(directory), write_to_disk=True) as events:
+    with _library.extra("tensorboardX").SummaryWriter(str(directory), write_to_disk=True) as events:
         for row in rows.to_dict("records"):
             for name, value in row.items():
                 if name != along and value == value:
