@@ -54,8 +54,10 @@ const (
 	longestMessage = 4 << 20
 	// mostStreams are open on one connection at most.
 	mostStreams = 20_000
-	// patience is how long calls may take to end after a signal.
+	// patience is how long calls may take to end after a signal, and connections to be made.
 	patience = 10 * time.Second
+	// farewell is how long clients may take to close their connections once their calls have ended.
+	farewell = 300 * time.Millisecond
 )
 
 // keepAlive is how a client that has vanished is found out: within two minutes.
@@ -397,7 +399,7 @@ func (set *settings) newDaemon(
 	}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(longestMessage), grpc.MaxConcurrentStreams(mostStreams),
-		grpc.KeepaliveParams(set.keepAlive),
+		grpc.KeepaliveParams(set.keepAlive), grpc.ConnectionTimeout(patience),
 		grpc.KeepaliveEnforcementPolicy(
 			keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true},
 		),
@@ -459,9 +461,12 @@ func (s *daemon) run(ctx context.Context) error {
 		<-ctx.Done()
 		s.log.Info("ending")
 		s.health.Shutdown()
-		s.server.Closing()
 		pages.Close()
-		time.AfterFunc(patience, s.calls.Stop)
+		stop := time.AfterFunc(patience, s.calls.Stop)
+		go func() {
+			s.server.Close()
+			stop.Reset(farewell)
+		}()
 		s.calls.GracefulStop()
 		return nil
 	})

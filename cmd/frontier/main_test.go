@@ -308,7 +308,7 @@ func TestKillLearned(t *testing.T) {
 }
 
 // TestTerminate holds that after SIGTERM what was received is answered, and the
-// command ends without an error.
+// command ends without an error, also with a client that is connected and answers nothing.
 func TestTerminate(t *testing.T) {
 	t.Parallel()
 	s := launch(t, t.TempDir())
@@ -317,12 +317,21 @@ func TestTerminate(t *testing.T) {
 	if ack := must(puts.Recv()); ack.Status != pb.AckMessage_OK {
 		t.Fatal(ack)
 	}
+	silent := must(net.Dial("tcp", s.address))
+	defer silent.Close()
+	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" // no settings
+	must(silent.Write([]byte(preface)))
+	must(silent.Read(make([]byte, 9))) // the service's settings
+	began := time.Now()
 	s.Process.Signal(syscall.SIGTERM)
 	if _, err := puts.Recv(); status.Code(err) != codes.Unavailable {
 		t.Fatal(err)
 	}
 	if err := s.Wait(); err != nil {
 		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v to end", took)
 	}
 }
 

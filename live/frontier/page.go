@@ -91,7 +91,7 @@ func newMetrics(s *Server) *metrics {
 // Synced counts a write to disk; it is for [store.Options].
 func (s *Server) Synced(took time.Duration) { s.metrics.syncs.Observe(took.Seconds()) }
 
-// Interceptors count the calls, and how long those take that are no puts.
+// Interceptors count the calls, and how long those take that are no puts. After Close they refuse them.
 func (s *Server) Interceptors() []grpc.ServerOption {
 	count := func(method string, began time.Time) {
 		switch name := path.Base(method); name {
@@ -103,6 +103,12 @@ func (s *Server) Interceptors() []grpc.ServerOption {
 	unary := func(
 		ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 	) (any, error) {
+		if info.Server == any(s) {
+			if !s.underWay.TryRLock() {
+				return nil, errClosing
+			}
+			defer s.underWay.RUnlock()
+		}
 		defer count(info.FullMethod, time.Now())
 		if err := s.nodes.known(ctx); err != nil {
 			return nil, err
@@ -112,6 +118,12 @@ func (s *Server) Interceptors() []grpc.ServerOption {
 	stream := func(
 		srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler,
 	) error {
+		if srv == any(s) { // and no watch of the health, which ends with the connection
+			if !s.underWay.TryRLock() {
+				return errClosing
+			}
+			defer s.underWay.RUnlock()
+		}
 		defer count(info.FullMethod, time.Now())
 		if err := s.nodes.known(stream.Context()); err != nil {
 			return err

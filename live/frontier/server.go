@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,7 +68,8 @@ type Server struct {
 	inactive atomic.Bool
 	closing  context.Context
 	// Closing ends the streams of clients: what was received is answered first.
-	Closing context.CancelFunc
+	Closing  context.CancelFunc
+	underWay sync.RWMutex // each call reads, and Close writes
 }
 
 // Options are what a [Server] is made from.
@@ -78,6 +80,12 @@ type Options struct {
 	Levels  map[string]*slog.LevelVar // that SetLogLevel changes, by package
 	Learned *Learned                  // nil learns of no crawl
 	Backups string                    // directory of the copies that Backup makes; empty for none
+}
+
+// Close is Closing, and refuses further calls. It returns when none is under way.
+func (s *Server) Close() {
+	s.Closing()
+	s.underWay.Lock()
 }
 
 // inactive is the name under which the store keeps that nothing is handed out.
@@ -458,9 +466,6 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	s.metrics.gets.Inc()
 	began := time.Now()
 	defer func() { s.metrics.getting.Observe(time.Since(began).Seconds()) }()
-	if s.closing.Err() != nil {
-		return errClosing
-	}
 	if address, peer := s.nodes.owner(stream.Context(), p.GetKey(), false); peer != nil {
 		theirs, err := peer.GetURLs(s.nodes.toHandOn(stream.Context()), p)
 		if err != nil {
