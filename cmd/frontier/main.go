@@ -318,7 +318,7 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	var counts atomic.Pointer[frontier.Server] // writes to disk, once it is there
 	moves := set.exportTo != "" || set.importOf != ""
 	st, err := set.open(ctx, &store.Options{
-		Delay: frontier.StoreDelay, Log: logger("store"), Sync: set.sync, Uptime: clock.Now,
+		Program: "frontier", Delay: frontier.StoreDelay, Log: logger("store"), Sync: set.sync, Uptime: clock.Now,
 		Synced: func(took time.Duration) {
 			if server := counts.Load(); server != nil {
 				server.Synced(took)

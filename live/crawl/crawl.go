@@ -117,7 +117,7 @@ func Open(ctx context.Context, o Options) (c *Crawler, err error) {
 		}
 	}
 	c.store, err = store.Open(o.Dir, &store.Options{
-		Delay: 1000, Memory: 16 << 20, Log: o.Log, FS: o.disk,
+		Program: "crawl", Delay: 1000, Memory: 16 << 20, Log: o.Log, FS: o.disk,
 		Now: func() time.Time { return c.latest }, // it is asked for that with the crawler's lock
 	})
 	if errors.Is(err, store.ErrInUse) {

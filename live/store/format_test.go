@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -71,6 +72,28 @@ func TestUpgrade(t *testing.T) {
 			if err != nil || len(taken) != 2 || taken[0].URL != "u01" || taken[0].Created != 1000 {
 				t.Errorf("after the holds: %v, %v", taken, err)
 			}
+		}
+		s.Close()
+	}
+}
+
+// TestProgram: a store is refused to another program than the one that made it, or that left a learner in it
+// before stores had names.
+func TestProgram(t *testing.T) {
+	for _, tt := range []struct{ maker, name string }{{"crawl", "value"}, {"", "snapshot"}} {
+		dir := t.TempDir()
+		s, err := Open(dir, &Options{Program: tt.maker})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.SetValue(tt.name, []byte("1")), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, &Options{Program: "frontier"}); !errors.Is(err, ErrOther) {
+			t.Fatalf("it opens that of a crawler, made by %q: %v", tt.maker, err)
+		}
+		if s, err = Open(dir, &Options{Program: "crawl"}); err != nil {
+			t.Fatal(err)
 		}
 		s.Close()
 	}

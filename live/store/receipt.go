@@ -80,10 +80,13 @@ func (s *Store) Lost() error { return s.lost }
 // ErrInUse is returned by [Open] while another program has the store open.
 var ErrInUse = errors.New("it is in use by a program that runs")
 
+// ErrOther is returned by [Open] where the store is that of another program.
+var ErrOther = errors.New("it is of another program")
+
 // explain says of an error of Open what can be done.
 func explain(dir string, err error) error {
 	switch {
-	case errors.Is(err, ErrNewer):
+	case errors.Is(err, ErrNewer), errors.Is(err, ErrOther):
 		return fmt.Errorf("store %s: %w", dir, err)
 	case errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process":
 		return fmt.Errorf("store %s: %w", dir, ErrInUse)

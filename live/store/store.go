@@ -63,7 +63,9 @@ const (
 
 // Options are the settings of a store.
 type Options struct {
-	Delay int64 // of queues without one of their own, in a new store; ms
+	// Program is the name of the one whose store it is. A new store keeps it, and is refused to others.
+	Program string
+	Delay   int64 // of queues without one of their own, in a new store; ms
 	// Memory is how many bytes of records that were read are kept in memory; 0 stands for 256 MiB. An
 	// eighth as much is taken for URLs that were put lately, as much for which ones were put at all, and
 	// a quarter for what is not in a table on disk yet, twice that while it is written.
@@ -218,6 +220,9 @@ func Open(dir string, o *Options) (*Store, error) {
 		err = s.load()
 	}
 	if err == nil {
+		err = s.openProgram()
+	}
+	if err == nil {
 		err = s.openReceipt()
 	}
 	if err != nil {
@@ -229,6 +234,32 @@ func Open(dir string, o *Options) (*Store, error) {
 		s.closer.Go(func() { s.syncEvery(s.opt.Sync) })
 	}
 	return s, nil
+}
+
+// programName is the value that has [Options.Program].
+const programName = "program"
+
+// openProgram refuses the store of another program. One that was made before they had names is a
+// crawler's if it has what a crawler learned.
+func (s *Store) openProgram() error {
+	kept, err := s.Value(programName)
+	learned, err2 := s.Value("snapshot")
+	if err := cmp.Or(err, err2); err != nil {
+		return err
+	}
+	found := string(kept)
+	if found == "" && learned != nil {
+		found = "crawl"
+	}
+	switch {
+	case s.opt.Program == "":
+	case found == "" && s.commits == 0:
+		s.setValues([]Value{{programName, []byte(s.opt.Program)}})
+	case found != "" && found != s.opt.Program:
+		return fmt.Errorf("%w, %s; allowed for %s is one that %[3]s made, or a new directory",
+			ErrOther, found, s.opt.Program)
+	}
+	return nil
 }
 
 // openPebble opens Pebble. Before it is open it flushes what its log has, and it would try that again
