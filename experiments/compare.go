@@ -28,6 +28,12 @@ func (c Contender) changes() bool {
 	return slices.ContainsFunc(c.Records, func(r *Record) bool { return len(r.Changes) > 0 })
 }
 
+// isWhittle reports whether it is the policy whittle, whatever its row is called.
+func (c Contender) isWhittle() bool {
+	algorithm, _, _ := strings.Cut(c.Records[0].Run.Algorithm(), "@")
+	return algorithm == "whittle"
+}
+
 // groups returns the runs as those of the contender's rows. Their figures are the measures.
 func (c Contender) groups(seeds int) []Group {
 	group := func(name string, learning bool) Group {
@@ -54,7 +60,7 @@ var reward = slices.IndexFunc(result.Measures, func(m result.Measure) bool { ret
 
 // Compare summarizes a comparison of contenders under so many seeds from the first
 // on: the mean of every row over all runs with its interval and its difference to
-// the row named whittle, ordered by reward, rows that break the budget last.
+// the row of the policy whittle, ordered by reward, rows that break the budget last.
 func Compare(contenders []Contender, level env.Level, seeds int, first uint64) result.Report {
 	var groups []Group
 	var learners []string
@@ -84,8 +90,8 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 		bounds = append(bounds, r.Bound.Value())
 	}
 	rep.Bound = result.RatioOf(stats.Mean(bounds))
-	if i := slices.IndexFunc(groups, func(g Group) bool { return g.Name == "whittle" }); i >= 0 {
-		whittle := groups[i]
+	if k := slices.IndexFunc(contenders, Contender.isWhittle); k >= 0 {
+		whittle := groups[slices.IndexFunc(groups, func(g Group) bool { return g.Name == contenders[k].Name })]
 		for k := range groups {
 			groups[k].Than = &whittle
 		}
@@ -139,7 +145,7 @@ func (g *Group) report(r *Row, bounds []float64) result.Row {
 		own, whittle := g.pair(g.Than, reward)
 		share := g.share(own, whittle)
 		out.OfWhittle, out.Diff = result.RatioOf(share.Value), result.RatioOf(r.Diff.Value)
-		if !r.Diff.Same && g.Name != "whittle" {
+		if !r.Diff.Same && g.Name != g.Than.Name {
 			out.DiffLo, out.DiffHi = result.RatioOf(r.Diff.Lo), result.RatioOf(r.Diff.Hi)
 			out.OfWhittleLo, out.OfWhittleHi = result.RatioOf(share.Lo), result.RatioOf(share.Hi)
 		}

@@ -249,12 +249,31 @@ func earners(seed uint64, names []string, seeds int, instance func(k int) string
 		c := Contender{Name: name}
 		for k, world := range worlds {
 			rec := &Record{Instance: instance(k)}
+			rec.Run.Learner = map[string]any{"algorithm": name}
 			rec.Learned.Reward, rec.Learned.Epochs = world+better+r.NormFloat64(), 100
 			c.Records = append(c.Records, rec)
 		}
 		all = append(all, c)
 	}
 	return all
+}
+
+// Shares are of the policy whittle, whatever its row is called.
+func TestWhittleUnderAnotherName(t *testing.T) {
+	of := func(name string) result.Report {
+		all := earners(1, []string{"whittle", "a"}, 5, func(int) string { return "paper" })
+		all[0].Name = name
+		return Compare(all, env.LevelModel, 5, 1)
+	}
+	want, got := of("whittle"), of("exact")
+	for i, row := range got.Results {
+		if row.Policy == "exact" {
+			row.Policy = "whittle"
+		}
+		if row != want.Results[i] {
+			t.Errorf("%+v; want %+v", row, want.Results[i])
+		}
+	}
 }
 
 // What the verdict says of Whittle and another agrees with an interval of their

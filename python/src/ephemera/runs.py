@@ -443,8 +443,8 @@ def compare(
 
     Args:
         policies: as in :func:`run`; a mapping gives them names of their own, so that one learner may be
-            there with several settings. With ``whittle`` among the names the rows have their share of
-            it. A learner gives two rows, ``NAME/learning`` and ``NAME/learned``.
+            there with several settings. With ``whittle`` among them, under any name, the rows have their share
+            of it. A learner gives two rows, ``NAME/learning`` and ``NAME/learned``.
         instance: of n sources.
         steps: epochs of each run; None for all of a recording.
         seeds: how many.
