@@ -104,8 +104,9 @@ func tell(
 		rep.Notes = append(rep.Notes,
 			result.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
 	}
-	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, *run.Scene, c.Level))
-	thresholds := experiments.Thresholds(trainee, run.Scene.Instance, c.Level)
+	after := run.Scene.After(run.Steps)
+	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, after, c.Level))
+	thresholds := experiments.Thresholds(trainee, after.Instance, c.Level)
 	kept := map[string]result.Printed{"metrics.csv": metrics(first)}
 	if thresholds != nil {
 		kept["thresholds.csv"] = thresholds

@@ -72,6 +72,48 @@ func TestOut(t *testing.T) {
 	}
 }
 
+// Where the world changes, what was learned stands next to the exact ages, gains and price of its end.
+func TestExactOfTheEnd(t *testing.T) {
+	const first, second = `budget = 1
+[[source]]
+name = "a"
+rate = 1
+decay = 1
+interest = 1
+[[source]]
+name = "b"
+rate = 2
+decay = 1
+interest = 1
+`, `[[change]]
+at = 100
+[[change.source]]
+name = "a"
+rate = 50
+`
+	of := func(text string) (price, source string) {
+		file := filepath.Join(t.TempDir(), "x.toml")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := train(t, "-instance", file, "-steps", "300")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, price, _ = strings.Cut(out, "on average: ")
+		price, _, _ = strings.Cut(price, "\n")
+		gain := regexp.MustCompile(`(?m)^ a .* (\S+ +\S+)$`).FindStringSubmatch(out)
+		if gain == nil || price == "" {
+			t.Fatal(out)
+		}
+		return price, gain[1]
+	}
+	price, source := of(first + second)
+	if p, s := of(strings.Replace(first, "rate = 1", "rate = 50", 1)); p != price || s != source {
+		t.Errorf("price %s, gain and ceiling %s; want %s, %s", price, source, p, s)
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
