@@ -222,7 +222,11 @@ func runs(s Scene, level env.Level, learners bool) string {
 			all = append(all, e)
 		}
 	}
-	if all == nil {
+	switch {
+	case all == nil && level == env.LevelOnline && s.Instance.Objective.Law == "" &&
+		slices.ContainsFunc(s.Instance.Sources, byAge):
+		return "learners run where -objective names the law, in place of -law or the instance"
+	case all == nil:
 		return "no learner does with knowledge " + string(level) // a policy always does
 	}
 	return "allowed are " + names(all)

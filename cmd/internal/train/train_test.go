@@ -154,6 +154,7 @@ colour = "red"
 	refuse("-set colour=red", cli.Usage, "colour", "kappa")
 	refuse("-budget 5", cli.Usage, "budget", "5", "4")
 	refuse("-instance pages:6 -algorithm lspe", cli.Usage, "in world pages", "allowed are forecast")
+	refuse("-law delay", cli.Usage, "learners run where -objective names the law")
 	refuse("-budget 0", cli.Usage, "budget is 0; allowed is a number above 0")
 	refuse("-trace "+good+" -decay 0", cli.Usage, "decay is 0; allowed is a number above 0")
 	refuse("-epoch 1h", cli.Usage, "epoch is a setting of world replay; the world here is poisson")
