@@ -79,7 +79,7 @@ func (c *Crawler) Leave(host string, wait time.Duration) error {
 }
 
 func robotsOf(u *url.URL) string {
-	return robotsPrefix + strings.ToLower(u.Hostname()) + " " + u.Scheme + "://" + strings.ToLower(u.Host)
+	return robotsPrefix + feed.Host(u) + " " + u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
 // Rules are kept as a line with the time until which they are, and their text.

@@ -194,13 +194,16 @@ func TestMovedTogether(t *testing.T) {
 // restart: no item comes twice.
 func TestSpelledTwice(t *testing.T) {
 	p := newMoving(t, map[string]string{"/x": ""})
-	feed := "http://x.test/x"
+	feed, other := "http://xn--4ca.test/x", "http://Ä.test:80/x"
 	l := newLife(t, p.Server, 30, feed)
 	s := l.open(io.Discard).pass(2 * time.Hour)
 	for range 2 {
-		s.list("http://X.test:80/x", feed, feed+"#x").pass(3 * time.Hour)
+		s.list(other, feed, feed+"#x").pass(3 * time.Hour)
 		if items := s.stats.Items; items != 1 || !s.learner.Has(feed) || s.learner.Len() != 1 {
 			t.Errorf("it has %d items of 1; %d feeds are crawled", items, s.learner.Len())
+		}
+		if host := s.feeds[other].ID.Key; host != s.feeds[feed].ID.Key {
+			t.Errorf("the host of the other spelling is %q", host)
 		}
 		l.Begin = s.now
 		check(s.Close())

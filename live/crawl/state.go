@@ -62,7 +62,7 @@ type left struct {
 func newRecord(address string) *record {
 	host := address
 	if u, err := url.Parse(address); err == nil {
-		host = strings.ToLower(u.Hostname())
+		host = feed.Host(u)
 	}
 	return &record{Place: feed.Place{URL: address}, ID: schedule.ID{Crawl: crawlName, Key: host, URL: address}}
 }
@@ -81,6 +81,7 @@ func spelled(address string) string {
 		return address
 	}
 	u.Host = strings.ToLower(u.Host)
+	u.Host = strings.Replace(u.Host, u.Hostname(), feed.Host(u), 1)
 	if u.Port() == map[string]string{"http": "80", "https": "443"}[u.Scheme] {
 		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
 	}
@@ -130,6 +131,7 @@ func (c *Crawler) load() error {
 	var bad error
 	err := c.store.URLs(crawlName, "", func(kept *store.Record) bool {
 		r := newRecord(kept.URL)
+		r.ID = kept.ID // earlier versions had hosts in Unicode, too
 		c.feeds[kept.URL] = r
 		bad = json.Unmarshal(kept.Data, r)
 		return bad == nil

@@ -179,9 +179,18 @@ func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.ask(r, f.MaxBytes)
 }
 
+// Host returns the host of an address in lower case, and as names are looked up (xn--).
+func Host(u *url.URL) string {
+	host := strings.ToLower(u.Hostname())
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		return ascii
+	}
+	return host
+}
+
 // ask is RoundTrip with no more than the beginning of a body.
 func (f *Fetcher) ask(r *http.Request, most int64) (*http.Response, error) {
-	host := strings.ToLower(r.URL.Hostname())
+	host := Host(r.URL)
 	defer f.lock(host)()
 	if d := f.Memory.Left(host); d > 0 {
 		return nil, &failure{text: host + " asked to be left alone", retry: d}
@@ -193,15 +202,11 @@ func (f *Fetcher) ask(r *http.Request, most int64) (*http.Response, error) {
 	r.Header.Set("Accept",
 		"application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=.9, */*;q=.5")
 	r.Header.Del("Referer")
-	name := host
-	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-		name = ascii
-	}
 	dial := f.Dial
 	if r.Context().Value(forHub{}) != nil {
 		dial = f.DialHub
 	}
-	conn, err := dial(ctx, "tcp", net.JoinHostPort(name, cmp.Or(r.URL.Port(), r.URL.Scheme)))
+	conn, err := dial(ctx, "tcp", net.JoinHostPort(host, cmp.Or(r.URL.Port(), r.URL.Scheme)))
 	if !f.reaches(host, err) {
 		e := *f.reason(err)
 		e.offline = true

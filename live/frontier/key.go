@@ -1,9 +1,13 @@
 package frontier
 
-import "strings"
+import (
+	"strings"
 
-// Key returns the queue of a URL that comes without one: its host in lower case, or
-// "" if it has none.
+	"golang.org/x/net/idna"
+)
+
+// Key returns the queue of a URL that comes without one: its host in lower case, and as names are
+// looked up (xn--), or "" if it has none.
 func Key(url string) string {
 	_, host, ok := strings.Cut(url, "://")
 	if !ok {
@@ -21,5 +25,9 @@ func Key(url string) string {
 		return strings.ToLower(host) + "]"
 	}
 	host, _, _ = strings.Cut(host, ":")
-	return strings.ToLower(host)
+	host = strings.ToLower(host)
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		return ascii
+	}
+	return host
 }
