@@ -321,6 +321,16 @@ func (c *Crawler) reread(now time.Time) (err error) {
 		c.opt.Log.Warn("an outline is left out", "file", c.opt.OPML, "error", err)
 	}
 	c.list, c.left = outlines, left
+	var unknown []string
+	for address := range c.opt.Worth {
+		if r := c.feeds[address]; r == nil || !r.listed {
+			unknown = append(unknown, shown(address))
+		}
+	}
+	if len(unknown) > 0 {
+		c.opt.Log.Warn("-worth names addresses that the list of feeds does not have",
+			"addresses", len(unknown), "first", slices.Min(unknown))
+	}
 	return nil
 }
 
