@@ -26,6 +26,7 @@ import (
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/web"
 	"ephemera/env"
+	"ephemera/internal/plain"
 	"ephemera/live/clock"
 	"ephemera/live/crawl"
 	"ephemera/live/store"
@@ -235,7 +236,7 @@ func (s *settings) use(ctx context.Context, c *crawl.Crawler, stdout io.Writer) 
 	switch {
 	case s.dry:
 		n, err = c.Plan(stdout, 24*time.Hour)
-		return fmt.Sprintf("%d looks in 24 hours, as far as is known now.\n", n), err
+		return plain.Count(n, "look") + " in 24 hours, as far as is known now.\n", err
 	case s.export != "":
 		n, err = c.Export(s.export)
 		return holds(s.export, n), err
@@ -245,10 +246,10 @@ func (s *settings) use(ctx context.Context, c *crawl.Crawler, stdout io.Writer) 
 			return "", err
 		}
 		n, err = c.Import(rec)
-		return fmt.Sprintf("The learner knows the past of %d feeds.\n", n), err
+		return "The learner knows the past of " + plain.Count(n, "feed") + ".\n", err
 	case s.once:
 		n, err = c.Once()
-		return fmt.Sprintf("%d requests were made.\n", n), err
+		return "It made " + plain.Count(n, "request") + ".\n", err
 	}
 	return "", serve(c, s.page, stdout)
 }
@@ -301,7 +302,9 @@ func isAddress(s string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-func holds(path string, items int) string { return fmt.Sprintf("%s holds %d items.\n", path, items) }
+func holds(path string, items int) string {
+	return path + " holds " + plain.Count(items, "item") + ".\n"
+}
 
 // exportFrom writes what a crawler has found that runs.
 func exportFrom(ctx context.Context, from, path string, stdout io.Writer) error {

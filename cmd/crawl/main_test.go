@@ -74,7 +74,7 @@ func TestServe(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	args := []string{"-opml", opml, "-dir", state, "-contact", "me@example.org", "-allow-private"}
 	out, status := clitest.Output(t, clitest.Process(t, append(args, "-once", "-per-hour", fmt.Sprint(n))...))
-	if status != 0 || out != fmt.Sprintf("%d requests were made.\n", n) {
+	if status != 0 || out != fmt.Sprintf("It made %d requests.\n", n) {
 		t.Fatal(status, out)
 	}
 	args = append(args, "-per-hour", "600", "-page", "127.0.0.1:0")

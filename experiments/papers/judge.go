@@ -11,6 +11,7 @@ import (
 
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
+	"ephemera/internal/plain"
 )
 
 // Verdict says what came of a printed figure.
@@ -131,7 +132,7 @@ func (f *figure) judge(attempts []attempt) (v Verdict, chosen int, p float64, re
 		a := attempts[chosen]
 		p = f.chance(free, a)
 		reason = fmt.Sprintf("closest of %s: %s%s; as printed (%s) it is %s",
-			result.Count(len(free), "reading"), a.Text, f.deviation(a), first.Text, figureIn(f.Unit, first.Measured))
+			plain.Count(len(free), "reading"), a.Text, f.deviation(a), first.Text, figureIn(f.Unit, first.Measured))
 		switch {
 		case p >= accepted && chosen > 0:
 			return byReading, chosen, p, reason

@@ -25,6 +25,7 @@ import (
 
 	"ephemera/experiments"
 	"ephemera/experiments/result"
+	"ephemera/internal/plain"
 )
 
 // DefaultSeeds are enough for the verdicts not to turn on the first seed.
@@ -214,7 +215,7 @@ func (r *Report) Sentence() string {
 		"uninformative %s (%s from %d, %d epochs).",
 		len(r.Rows), findings,
 		count(reproduced), count(byReading), count(borderline), count(differs), count(notReproducible),
-		count(uninformative), result.Count(r.Seeds, "seed"), r.Seed, r.Steps)
+		count(uninformative), plain.Count(r.Seeds, "seed"), r.Seed, r.Steps)
 }
 
 // figureIn prints a figure, a share in per cent.

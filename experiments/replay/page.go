@@ -15,13 +15,14 @@ import (
 	"ephemera/experiments/plot"
 	"ephemera/experiments/report"
 	"ephemera/experiments/result"
+	"ephemera/internal/plain"
 )
 
 //go:embed sentences.tmpl
 var sentencesText string
 
 var sentences = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"number": formatNumber, "percent": percent, "signed": signed, "count": result.Count,
+	"number": formatNumber, "percent": percent, "signed": signed, "count": plain.Count,
 	"ratio": func(a, b float64) string { return percent(a / b) },
 	"known": func(v float64) bool { return !math.IsNaN(v) },
 	"date":  func(t time.Time) string { return t.Format("2006-01-02 15:04") },
@@ -191,7 +192,7 @@ func (a *Answer) figure() plot.Figure {
 		names = append(names, a.Words(r.Policy))
 	}
 	title := fmt.Sprintf("%s, %s crawls an hour: how long items wait",
-		result.Count(len(a.Log.Names), "source"), formatNumber(a.Rate))
+		plain.Count(len(a.Log.Names), "source"), formatNumber(a.Rate))
 	f := plot.New("schedules", title, "hours until an item is found, in the mean", "")
 	f.X.Log = true
 	f = report.Dots(f, names, func(k int) (value, lo, hi float64, style int) {

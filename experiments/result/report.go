@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"ephemera/internal/plain"
 )
 
 // Report is the outcome of a comparison of policies on one instance.
@@ -138,7 +140,7 @@ func (r *Report) Sentence() string {
 		line += ", learner " + r.Algorithm
 	}
 	line += fmt.Sprintf(", knowledge %s, budget %v, %s, %s from %d",
-		r.Knowledge, r.Budget, Count(r.Steps, "epoch"), Count(r.Seeds, "seed"), r.Seed)
+		r.Knowledge, r.Budget, plain.Count(r.Steps, "epoch"), plain.Count(r.Seeds, "seed"), r.Seed)
 	if !r.Bound.IsZero() {
 		line += "; in the mean no policy that keeps the budget earns more than " + r.Bound.Text(Figure) + " per epoch"
 		if r.Bound.Value() < 0 { // a cost, to which the beginning adds little
@@ -234,14 +236,6 @@ func Figure(v float64) string {
 		return strconv.FormatFloat(v, 'g', 4, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
-}
-
-// Count prints a number of things: 1 seed, 20 seeds.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // percentOf prints a share of Whittle or of the bound in per cent: with two

@@ -24,6 +24,7 @@ import (
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
+	"ephemera/internal/plain"
 )
 
 // Run performs the runs of a shard that are missing. When no run is missing, or
@@ -233,7 +234,7 @@ func (s *Summary) Document() result.Document {
 // Sentence says what was run.
 func (s *Summary) Sentence() string {
 	return fmt.Sprintf("%s: %s, %s. Means over seeds with 95 %% intervals; differences pair the runs of one seed.",
-		result.Count(s.Runs, "run"), result.Count(len(s.Cells), "cell"), result.Count(s.Seeds, "seed"))
+		plain.Count(s.Runs, "run"), plain.Count(len(s.Cells), "cell"), plain.Count(s.Seeds, "seed"))
 }
 
 // long is a table of one row per cell and aggregate.
@@ -303,7 +304,7 @@ func (s *Summary) Explained() string {
 	case n == 0:
 		text += "; n is how many seeds of a cell are done"
 	case n < stats.MinSeeds:
-		text = fmt.Sprintf("Means over %s in each cell, too few for intervals", result.Count(n, "seed"))
+		text = fmt.Sprintf("Means over %s in each cell, too few for intervals", plain.Count(n, "seed"))
 	default:
 		text = fmt.Sprintf("Means over %d seeds in each cell, with 95 %% intervals in brackets where they differ", n)
 	}

@@ -1,12 +1,21 @@
-// Package plain shows texts of others on a terminal.
+// Package plain writes what people read.
 package plain
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
+
+// Count returns a number of things: 1 seed, 20 seeds.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
 
 // Text returns a text as a terminal may show it: names of sources, instances and files
 // may hold what moves its cursor, sets its title or turns the direction of writing. What

@@ -342,7 +342,7 @@ func (c *comparison) collect(all map[string]*observed, begin time.Time) (*collec
 	}
 	c.Items, c.Feeds = len(kept.minutes), len(c.feeds)
 	if c.Items < comparedItems {
-		c.Why = fmt.Sprintf("%d items are too few; needed are %d", c.Items, comparedItems)
+		c.Why = fmt.Sprintf("needed are %d items; there are %d", comparedItems, c.Items)
 	}
 	table.Flush()
 	return kept, table.Error()

@@ -166,8 +166,8 @@ func feverKey(user, password string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// plain has the letters be again that its API puts other ones for.
-var plain = strings.NewReplacer("＆", "&", "＜", "<", "＞", ">")
+// usual has the letters be again that its API puts other ones for.
+var usual = strings.NewReplacer("＆", "&", "＜", "<", "＞", ">")
 
 // Feeds implements [Reader]. Those that are muted there are no feeds.
 func (m *FreshRSS) Feeds(ctx context.Context) (feeds []Outline, left []error, err error) {
@@ -206,7 +206,7 @@ func (m *FreshRSS) Feeds(ctx context.Context) (feeds []Outline, left []error, er
 			continue
 		}
 		ids[f.URL], checked[f.URL] = id, at[id]
-		o := Outline{URL: f.URL, Title: plain.Replace(f.Title), Worth: 1, Checked: at[id]}
+		o := Outline{URL: f.URL, Title: usual.Replace(f.Title), Worth: 1, Checked: at[id]}
 		for _, c := range f.Categories {
 			o.put(Folder("").With(c.Label))
 		}
@@ -274,7 +274,7 @@ func (m *FreshRSS) Entries(ctx context.Context, p feed.Place) Look {
 				continue
 			}
 			item := feed.Item{
-				ID: uint64(number), Title: feed.Line(plain.Replace(e.Title)), Summary: feed.Summary(e.Summary.Content),
+				ID: uint64(number), Title: feed.Line(usual.Replace(e.Title)), Summary: feed.Summary(e.Summary.Content),
 			}
 			if len(e.Canonical) > 0 {
 				item.Link = e.Canonical[0].Href

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"ephemera/internal/build"
+	"ephemera/internal/plain"
 )
 
 //go:embed page.html metrics.txt
@@ -29,6 +30,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"minutes": span,
 	"list":    func(values ...any) []any { return values },
 	"build":   build.Read,
+	"count":   plain.Count,
 	"weekday": func(fromMonday int) string { return time.Weekday((fromMonday + 1) % 7).String()[:3] },
 }).ParseFS(texts, "*"))
 

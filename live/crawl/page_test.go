@@ -261,7 +261,7 @@ func TestShown(t *testing.T) {
 // TestToday: a day without a request has none.
 func TestToday(t *testing.T) {
 	s := simulate(t, newReferee(t, 30).Server, address(0)).pass(10 * time.Minute)
-	for _, want := range []string{"today 1 requests, ", "today 0 requests, 0 items"} {
+	for _, want := range []string{"today 1 request, ", "today 0 requests, 0 items"} {
 		if page := s.get("/").Body.String(); !strings.Contains(page, want) {
 			t.Errorf("%s is not on the page: %.2500s", want, page)
 		}

@@ -89,7 +89,7 @@ them. Called again, it runs what is missing.
 		return err
 	} else {
 		fmt.Fprintf(stderr, "%s now, %d before; results in %s; for pictures: go run ./cmd/report %s\n",
-			result.Count(s.Ran, "run"), s.Runs-s.Ran, b.Dir, cli.Quote(b.Dir))
+			plain.Count(s.Ran, "run"), s.Runs-s.Ran, b.Dir, cli.Quote(b.Dir))
 	}
 	switch {
 	case len(s.Failures) > 0:

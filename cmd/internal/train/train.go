@@ -18,6 +18,7 @@ import (
 	"ephemera/experiments"
 	"ephemera/experiments/result"
 	"ephemera/internal/files"
+	"ephemera/internal/plain"
 	"ephemera/learner"
 )
 
@@ -102,7 +103,7 @@ func tell(
 	}
 	if first.Fallbacks > 0 {
 		rep.Notes = append(rep.Notes,
-			result.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
+			plain.Count(first.Fallbacks, "time")+" the learner did not trust its incremental inverse.")
 	}
 	after := run.Scene.After(run.Steps)
 	rep.Notes = append(rep.Notes, experiments.PriceNote(trainee, after, c.Level))
