@@ -250,38 +250,42 @@ func TestKilledRound(t *testing.T) {
 }
 
 // TestHeldOverRestart: feeds whose requests were under way at a kill are left alone for an hour
-// from then on, though nothing else was kept for some time before.
+// from then on, though nothing else was kept for some time before, and whatever the clock is set to meanwhile.
 func TestHeldOverRestart(t *testing.T) {
-	r := newReferee(t, 120)
-	var urls []string
-	for k := range 7 {
-		urls = append(urls, address(k))
-	}
-	l := newLife(t, r.Server, 120, urls...)
-	l.Boot = "1"
-	s := l.open(io.Discard).pass(3 * time.Hour)
-	s.now = s.now.Add(10 * time.Minute)
-	var all []schedule.ID
-	for _, f := range s.feeds {
-		all = append(all, f.ID)
-	}
-	s.clock() // takes up where the clock is
-	must(s.store.Hasten(all))
-	taken, err := s.store.Take(
-		&schedule.Request{Crawl: crawlName, PerQueue: 1, Hold: s.opt.hold().Milliseconds()}, len(all))
-	if err != nil || len(taken) != len(all) {
-		t.Fatal(len(taken), err)
-	}
-	check(s.Close())
-	l.Begin = s.now
-	s = l.open(io.Discard)
-	defer s.Close()
-	before := r.looks
-	if s.pass(59 * time.Minute); r.looks > before {
-		t.Errorf("%d looks within an hour; want none", r.looks-before)
-	}
-	if s.pass(time.Hour); r.looks == before {
-		t.Error("no look within two hours")
+	for _, step := range []time.Duration{0, 48 * time.Hour, -48 * time.Hour} {
+		t.Run(step.String(), func(t *testing.T) {
+			r := newReferee(t, 120)
+			var urls []string
+			for k := range 7 {
+				urls = append(urls, address(k))
+			}
+			l := newLife(t, r.Server, 120, urls...)
+			l.Boot = "1"
+			s := l.open(io.Discard).pass(3 * time.Hour)
+			s.now = s.now.Add(10 * time.Minute)
+			var all []schedule.ID
+			for _, f := range s.feeds {
+				all = append(all, f.ID)
+			}
+			s.clock() // takes up where the clock is
+			must(s.store.Hasten(all))
+			taken, err := s.store.Take(
+				&schedule.Request{Crawl: crawlName, PerQueue: 1, Hold: s.opt.hold().Milliseconds()}, len(all))
+			if err != nil || len(taken) != len(all) {
+				t.Fatal(len(taken), err)
+			}
+			check(s.Close())
+			l.Begin, l.Ahead = s.now, step
+			s = l.open(io.Discard)
+			defer s.Close()
+			before := r.looks
+			if s.pass(59 * time.Minute); r.looks > before {
+				t.Errorf("%d looks within an hour; want none", r.looks-before)
+			}
+			if s.pass(time.Hour); r.looks == before {
+				t.Error("no look within two hours")
+			}
+		})
 	}
 }
 
