@@ -65,6 +65,9 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 		if err == io.EOF && inside {
 			break
 		}
+		if err == io.EOF {
+			err = errors.New("it has no element; needed is <opml>")
+		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("it is no OPML: %w", err)
 		}

@@ -83,7 +83,8 @@ func TestParseOPML(t *testing.T) {
 				`line 8: xmlUrl is "ftp://xxxxx@b.test"; allowed is an address with http or https`,
 			},
 		},
-		{name: "nothing", text: "", err: "it is no OPML"},
+		{name: "nothing", text: "", err: "it is no OPML: it has no element; needed is <opml>"},
+		{name: "addresses", text: "http://a.test/feed\n", err: "it is no OPML: it has no element; needed is <opml>"},
 		{name: "no outline", text: body(""), err: "no outline has an xmlUrl; needed is a feed"},
 		{
 			name: "none is good",
