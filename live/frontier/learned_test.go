@@ -217,6 +217,8 @@ func TestMistakes(t *testing.T) {
 			}
 			if page := s.page(); !strings.Contains(page, "allowed") {
 				t.Errorf("the page does not tell of the mistake:\n%s", page)
+			} else if strings.Contains(page, "01 Jan") {
+				t.Errorf("the page has a last fetch of a URL that was not fetched:\n%s", page)
 			}
 			s.crash(LearnOptions{PerHour: 2})
 			first := s.hours(100)
