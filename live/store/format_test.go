@@ -77,22 +77,26 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestProgram: a store is refused to another program than the one that made it, or that left a learner in it
-// before stores had names.
+// TestProgram: a store is refused to another program than the one that made it; where stores had no
+// names yet, what is in it says which one that was.
 func TestProgram(t *testing.T) {
-	for _, tt := range []struct{ maker, name string }{{"crawl", "value"}, {"", "snapshot"}} {
+	for _, tt := range []struct{ maker, value, is, other string }{
+		{"crawl", "value", "crawl", "frontier"},
+		{"", "snapshot", "crawl", "frontier"},
+		{"", "value", "frontier", "crawl"},
+	} {
 		dir := t.TempDir()
 		s, err := Open(dir, &Options{Program: tt.maker})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(s.SetValue(tt.name, []byte("1")), s.Close()); err != nil {
+		if err := errors.Join(s.SetValue(tt.value, []byte("1")), s.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(dir, &Options{Program: "frontier"}); !errors.Is(err, ErrOther) {
-			t.Fatalf("it opens that of a crawler, made by %q: %v", tt.maker, err)
+		if _, err := Open(dir, &Options{Program: tt.other}); !errors.Is(err, ErrOther) {
+			t.Fatalf("%+v: it opens: %v", tt, err)
 		}
-		if s, err = Open(dir, &Options{Program: "crawl"}); err != nil {
+		if s, err = Open(dir, &Options{Program: tt.is}); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()

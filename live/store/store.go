@@ -240,24 +240,28 @@ func Open(dir string, o *Options) (*Store, error) {
 const programName = "program"
 
 // openProgram refuses the store of another program. One that was made before they had names is a
-// crawler's if it has what a crawler learned.
+// crawler's if it has what a crawler learned, and else a frontier's.
 func (s *Store) openProgram() error {
 	kept, err := s.Value(programName)
 	learned, err2 := s.Value("snapshot")
 	if err := cmp.Or(err, err2); err != nil {
 		return err
 	}
-	found := string(kept)
-	if found == "" && learned != nil {
-		found = "crawl"
-	}
+	found := cmp.Or(string(kept), s.opt.Program)
 	switch {
 	case s.opt.Program == "":
-	case found == "" && s.commits == 0:
-		s.setValues([]Value{{programName, []byte(s.opt.Program)}})
-	case found != "" && found != s.opt.Program:
+		return nil
+	case kept == nil && learned != nil:
+		found = "crawl"
+	case kept == nil && s.commits > 0:
+		found = "frontier"
+	}
+	if found != s.opt.Program {
 		return fmt.Errorf("%w, %s; allowed for %s is one that %[3]s made, or a new directory",
 			ErrOther, found, s.opt.Program)
+	}
+	if kept == nil {
+		s.setValues([]Value{{programName, []byte(found)}})
 	}
 	return nil
 }
