@@ -217,10 +217,12 @@ func (h *hook) post(ctx context.Context, agent string, body []byte, id string) (
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(r)
 	var in *url.Error
-	if errors.As(err, &in) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return false, fmt.Errorf("no answer within %v", hookTimeout)
+	case errors.As(err, &in):
 		return false, in.Err // without the address, which may be a secret
-	}
-	if err != nil {
+	case err != nil:
 		return false, err
 	}
 	defer res.Body.Close()

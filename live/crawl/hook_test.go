@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -358,5 +360,17 @@ func TestStalledExport(t *testing.T) {
 	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, ExportPath, nil))
 	if w.writes < 2 || w.forEver > 0 {
 		t.Errorf("%d of %d writes have no time in which they are to end", w.forEver, w.writes)
+	}
+}
+
+// TestHookSilent: of a program that does not answer in time it says so.
+func TestHookSilent(t *testing.T) {
+	silent := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer silent.Close()
+	h := &hook{url: "http://" + silent.Addr().String()}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if answers, err := h.post(ctx, "me", nil, "1"); answers || fmt.Sprint(err) != "no answer within 10s" {
+		t.Errorf("it answers %v, %v", answers, err)
 	}
 }
