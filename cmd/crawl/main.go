@@ -96,7 +96,8 @@ page, where readers find what was found as a feed (/items.json, /items.atom) and
 	f.StringVar(&s.hookSecret, "hook-secret", "", "`file` of the secret of -hook")
 	f.BoolVar(&s.once, "once", false, "make one round, the requests that are left of this hour, and end")
 	f.BoolVar(&s.dry, "dry", false, "print the looks of the next 24 hours as they are planned, and ask for nothing")
-	f.StringVar(&s.export, "export", "", "write what was found to a `file`, the recording that replay reads, and end")
+	f.StringVar(&s.export, "export", "",
+		"write what was found to a `file`, the recording that replay reads, and end; - is standard output")
 	f.StringVar(&s.from, "from", "",
 		"with -export: `address` of the page of a crawler that runs, which gives what it found")
 	f.StringVar(&s.recording, "import", "",
@@ -195,7 +196,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if s.from != "" {
-		return exportFrom(ctx, s.from, s.export, stdout)
+		said, err := s.writeExport(stdout, func(w io.Writer) (int, error) { return crawl.ExportFrom(ctx, w, s.from) })
+		if err == nil {
+			_, err = io.WriteString(stdout, said)
+		}
+		return err
 	}
 	if err := s.read(); err != nil {
 		return err
@@ -238,8 +243,7 @@ func (s *settings) use(ctx context.Context, c *crawl.Crawler, stdout io.Writer) 
 		n, err = c.Plan(stdout, 24*time.Hour)
 		return plain.Count(n, "look") + " in 24 hours, as far as is known now.\n", err
 	case s.export != "":
-		n, err = c.Export(s.export)
-		return holds(s.export, n), err
+		return s.writeExport(stdout, c.WriteRecording)
 	case s.recording != "":
 		rec, err := env.ReadRecording(ctx, s.recording)
 		if err != nil {
@@ -302,21 +306,14 @@ func isAddress(s string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-func holds(path string, items int) string {
-	return path + " holds " + plain.Count(items, "item") + ".\n"
-}
-
-// exportFrom writes what a crawler has found that runs.
-func exportFrom(ctx context.Context, from, path string, stdout io.Writer) error {
-	n := 0
-	err := crawl.ExportTo(path, func(w io.Writer) (err error) {
-		n, err = crawl.ExportFrom(ctx, w, from)
-		return err
-	})
-	if err == nil {
-		_, err = io.WriteString(stdout, holds(path, n))
+// writeExport writes an export to its file, or to standard output, and returns what to say of it.
+func (s *settings) writeExport(stdout io.Writer, write func(io.Writer) (rows int, err error)) (said string, err error) {
+	if s.export == "-" {
+		_, err = write(stdout)
+		return "", err
 	}
-	return err
+	n, err := crawl.ExportTo(s.export, write)
+	return s.export + " holds " + plain.Count(n, "item") + ".\n", err
 }
 
 // readSecret reads a file that has a secret and perhaps the end of its line.

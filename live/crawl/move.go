@@ -26,25 +26,23 @@ import (
 // Export writes what was found to a file, as a recording. It is compressed where the name
 // ends in .gz.
 func (c *Crawler) Export(path string) (rows int, err error) {
-	err = ExportTo(path, func(w io.Writer) error {
-		rows, err = c.WriteRecording(w)
-		return err
-	})
-	return rows, err
+	return ExportTo(path, c.WriteRecording)
 }
 
 // ExportTo writes a recording to a file. It is compressed where the name ends in .gz.
-func ExportTo(path string, write func(io.Writer) error) error {
-	return files.Write(path, func(w io.Writer) error {
+func ExportTo(path string, write func(io.Writer) (rows int, err error)) (rows int, err error) {
+	err = files.Write(path, func(w io.Writer) (err error) {
 		if !strings.HasSuffix(path, ".gz") {
-			return write(w)
+			rows, err = write(w)
+			return err
 		}
 		z := gzip.NewWriter(w)
-		if err := write(z); err != nil {
+		if rows, err = write(z); err != nil {
 			return err
 		}
 		return z.Close()
 	})
+	return rows, err
 }
 
 // WriteRecording writes what was found as a recording: source, published_unix and utility,
