@@ -317,6 +317,10 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	var counts atomic.Pointer[frontier.Server] // writes to disk, once it is there
 	moves := set.exportTo != "" || set.importOf != ""
+	var asked <-chan os.Signal
+	if !moves {
+		asked = backupSignal()
+	}
 	st, err := set.open(ctx, &store.Options{
 		Program: "frontier", Delay: frontier.StoreDelay, Log: logger("store"), Sync: set.sync, Uptime: clock.Now,
 		Synced: func(took time.Duration) {
@@ -343,6 +347,7 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	counts.Store(s.server)
+	s.asked = asked
 	return s.run(ctx)
 }
 
@@ -372,6 +377,7 @@ type daemon struct {
 	learned *frontier.Learned
 	calls   *grpc.Server
 	health  *health.Server
+	asked   <-chan os.Signal // for a backup
 }
 
 // newDaemon returns the service over a state. Its connections to other nodes end with the context.
@@ -451,12 +457,10 @@ func (s *daemon) run(ctx context.Context) error {
 		each(ctx, time.Tick(time.Second), func() { s.server.ShareBudgets(ctx) })
 		return nil
 	})
-	if s.backups != "" {
-		group.Go(func() error {
-			each(ctx, backupSignal(), func() { s.server.Backup() }) // it logs an error
-			return nil
-		})
-	}
+	group.Go(func() error {
+		each(ctx, s.asked, s.backup)
+		return nil
+	})
 	group.Go(func() error {
 		<-ctx.Done()
 		s.log.Info("ending")
@@ -472,6 +476,15 @@ func (s *daemon) run(ctx context.Context) error {
 	})
 	s.log.Info("serving", "listen", s.listen.Addr(), "dir", s.dir)
 	return group.Wait()
+}
+
+// backup copies the state if there is a directory for that.
+func (s *daemon) backup() {
+	if s.backups == "" {
+		s.log.Warn("no backup is made: -backup names no directory")
+		return
+	}
+	s.server.Backup() // it logs an error
 }
 
 // serve serves until the server is stopped, which may have been before.

@@ -70,6 +70,31 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// TestNoBackup: where there is no directory for backups the signal is answered in the log, and the service goes on.
+func TestNoBackup(t *testing.T) {
+	t.Parallel()
+	c := clitest.Process(t, "-listen", freeAddress(), "-http", freeAddress(), "-dir", t.TempDir())
+	log := must(c.StderrPipe())
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill() })
+	defer time.AfterFunc(2*time.Minute, func() { c.Process.Kill() }).Stop()
+	var said bool
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		switch line := lines.Text(); {
+		case strings.Contains(line, "serving"):
+			c.Process.Signal(syscall.SIGUSR1)
+		case strings.Contains(line, "-backup names no directory"):
+			said = true
+			c.Process.Signal(syscall.SIGTERM)
+		}
+	}
+	if err := c.Wait(); err != nil || !said {
+		t.Errorf("it ends with %v; the log has its answer: %v", err, said)
+	}
+}
+
 // TestCheck: -check asks whether a service serves.
 func TestCheck(t *testing.T) {
 	t.Parallel()
