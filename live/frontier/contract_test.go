@@ -275,6 +275,22 @@ func TestKnown(t *testing.T) {
 	s.want(s.get(anyCrawl), "")
 }
 
+// TestMilliseconds: the page tells of the first date that seems to be in milliseconds, which is kept; one that may be
+// meant as never, in the year 9999 or later than any, is no mistake.
+func TestMilliseconds(t *testing.T) {
+	s := serve(t)
+	s.want(s.put(known("http://a/", 253402300799), known("http://b/", math.MaxUint64), known("http://c/", start+10)),
+		"http://a/ OK, http://b/ OK, http://c/ OK")
+	if page := s.page(); strings.Contains(page, "milliseconds") {
+		t.Errorf("the page tells of a date that is none of milliseconds:\n%s", page)
+	}
+	s.want(s.put(known("http://d/", start*1000), known("http://e/", start*1000)), "http://d/ OK, http://e/ OK")
+	s.want(s.list(&pb.ListUrlParams{Key: "d"}), fmt.Sprint("http://d/@", start*1000))
+	if page := s.page(); strings.Count(page, "milliseconds") != 1 || !strings.Contains(page, "http://d/") {
+		t.Errorf("the page does not tell once of dates in milliseconds:\n%s", page)
+	}
+}
+
 func TestPutDiscovered(t *testing.T) {
 	s := serve(t)
 	stream := must(s.PutDiscovered(ctx))

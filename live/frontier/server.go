@@ -65,6 +65,8 @@ type Server struct {
 	metrics *metrics
 	failed  failures
 
+	milliseconds atomic.Bool // a date that seems to be in them was told of
+
 	inactive atomic.Bool
 	closing  context.Context
 	// Closing ends the streams of clients: what was received is answered first.
@@ -129,6 +131,10 @@ func openAfter(seconds int64) int64 {
 }
 
 func seconds(t uint64) int64 { return int64(min(t, math.MaxInt64/1000-1)) * 1000 }
+
+// inMilliseconds reports whether a date seems not to be in seconds: as these it is beyond the year
+// 33 000, and as milliseconds in 2001 to 2286. Later ones may be meant as never.
+func inMilliseconds(date uint64) bool { return 1e12 <= date && date < 1e13 }
 
 func (s *Server) now() time.Time { return s.store.Moment().Time }
 
@@ -442,6 +448,11 @@ func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Comm
 	id, ok := identify(item.GetInfo())
 	if !ok {
 		return s.put(pb.AckMessage_SKIPPED, nil, nil)
+	}
+	if date := item.GetRefetchableFromDate(); inMilliseconds(date) && s.milliseconds.CompareAndSwap(false, true) {
+		s.mistake(inPut(id, fmt.Errorf("refetchable_from_date is %d, in the year %d, and seems to be in milliseconds; "+
+			"needed are seconds. It is kept as it is, and the next ones are not told of",
+			date, time.Unix(int64(date), 0).Year())))
 	}
 	due, commit, mistake, err := s.opt.Learned.put(id, item)
 	if due == schedule.Completed && err == nil {
