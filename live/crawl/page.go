@@ -192,16 +192,16 @@ func (c *Crawler) Row(r *record) feedRow {
 		row.Due, row.Reason = b.Due, "it has waited for the longest interval then"
 	case b.Due.After(row.Due.Add(epoch)):
 		row.Due, row.Reason = b.Due, "what is thought to wait is worth a look then, or sooner if requests are left"
+	case b.Due.After(row.Due) && (row.Reason == "" || row.Due.Before(c.latest)):
+		row.Due, row.Reason = b.Due, "looks are planned for "+span(epoch)+" at a time"
 	}
 	row.Reason = cmp.Or(row.Reason, "no sooner than the shortest interval")
-	switch {
-	case c.opt.Shadow:
-		if row.Due.Before(c.latest) {
-			row.Due, row.Reason = c.latest, "what is thought to wait is worth a look"
-		}
+	switch free := row.Due.Before(c.latest); {
 	case r.held:
 		row.Due, row.Reason = c.latest, "it is being asked for"
-	case row.Due.Before(c.latest):
+	case free && c.opt.Shadow:
+		row.Due, row.Reason = c.latest, "what is thought to wait is worth a look"
+	case free:
 		row.Due, row.Reason = c.latest, "it is due, and others come first"
 	}
 	return row

@@ -75,6 +75,31 @@ func TestNextLook(t *testing.T) {
 	}
 }
 
+// TestNextLookOfOne: a feed that may be looked at before the learner plans again waits for no others: it is alone.
+func TestNextLookOfOne(t *testing.T) {
+	l := newLife(t, newReferee(t, 60).Server, 60, address(0))
+	l.Shortest = time.Minute
+	s := l.open(io.Discard)
+	defer s.Close()
+	planned := 0
+	for range 60 {
+		s.pass(time.Minute)
+		row := s.Row(s.view("").Feeds[0])
+		if strings.Contains(row.Reason, "others") {
+			t.Errorf("at %v its next look is at %v: %s", s.now, row.Due, row.Reason)
+		}
+		if row.Reason == "looks are planned for 5m at a time" {
+			planned++
+			if wait := row.Due.Sub(s.now); wait < 0 || wait > 5*time.Minute {
+				t.Errorf("at %v its next look is at %v", s.now, row.Due)
+			}
+		}
+	}
+	if planned == 0 {
+		t.Error("it never waits for the next plan")
+	}
+}
+
 // TestNatural: names stand as people order them.
 func TestNatural(t *testing.T) {
 	want := []string{"1", "Feed 1", "feed 2", "Feed 10", "feed 10b", "Feed 100", "Zebra", "Äther"}

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -541,6 +542,7 @@ type life struct {
 	Server, OPML, Dir string
 	Begin, End        time.Time
 	PerHour           float64
+	Shortest          time.Duration // 15 minutes if it is 0
 	Ahead             time.Duration // of the crawler's clock
 	Boot              string        // of the machine; without one no step of the clock is found
 	Fault             string        // in the table of faults
@@ -638,7 +640,7 @@ func (l life) open(onDisk io.Writer) *sim {
 	}
 	o := Options{
 		OPML: l.OPML, Dir: l.Dir, Agent: "ephemera-test (me@example.org)", PerHour: l.PerHour,
-		Shortest: shortest, Longest: 24 * time.Hour, Unvalidated: time.Hour,
+		Shortest: cmp.Or(l.Shortest, shortest), Longest: 24 * time.Hour, Unvalidated: time.Hour,
 		Now:    n.shown,
 		Uptime: func() clock.Uptime { return clock.Uptime{Boot: s.Boot, Up: time.Duration(n.now().UnixNano())} },
 		Log:    slog.New(slog.DiscardHandler), disk: l.disk,
