@@ -208,6 +208,7 @@ def test_wrong_one(wrong, error):
     "arguments,words",
     [
         ({"instance": "nothing"}, "unknown instance"),
+        ({"instance": ""}, "^instance is ''; allowed are"),
         ({"budget": 100}, "budget is 100"),
         ({"world": "moon"}, "allowed are mean, pages, poisson, and replay"),
         ({"action": "one", "budget": 2}, "a budget of 1; the costs are"),

@@ -132,7 +132,9 @@ def _room() -> Path:
 def named(instance: InstanceLike) -> str:
     """Return what names an instance to the Go code, which reads one of Python from a file."""
     if not isinstance(instance, Instance):
-        return os.fsdecode(instance)
+        if not (name := os.fsdecode(instance)):
+            raise ValueError("instance is ''; allowed are an Instance, a name such as 'paper', and a .toml file")
+        return name
     text = instance.toml().encode()
     file = _room() / f"{hashlib.sha256(text).hexdigest()}.toml"
     if not file.exists():

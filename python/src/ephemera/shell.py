@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         again = f"; the same command goes on with {a.out}" if a.out else ""
         print(f"\n{p.prog}: interrupted{again}", file=sys.stderr)
-        return 1
+        return 130  # as a shell says of a program that Ctrl-C has ended
     match a.format:
         case "markdown":
             print(found.to_markdown(), end="")

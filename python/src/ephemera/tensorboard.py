@@ -72,7 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, ValueError, ImportError) as e:
         print(f"{p.prog}: {e}", file=sys.stderr)
         return 1
-    print(f"{len(written)} runs in {out}; to see them: tensorboard --logdir {out}")
+    runs = "1 run" if len(written) == 1 else f"{len(written)} runs"
+    print(f"{runs} in {out}; to see them: tensorboard --logdir {out}")
     return 0
 
 
