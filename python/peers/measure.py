@@ -2,7 +2,7 @@
 
     python peers/measure.py --trace trace_hn.csv.gz
 
-measures what tasks.json lacks, and writes the table of README.md anew. What was measured
+measures what tasks.json lacks, and makes the tables and the picture of README.md anew. What was measured
 in another way than today's, with other settings, epochs, worlds or other behaviour of a
 learner, is measured again.
 """
@@ -36,20 +36,18 @@ except ImportError:  # learners can be measured without
 HERE = Path(__file__).parent
 TEST, LEARN = 1001, 10_000  # first seed of the worlds of the test, epochs of the learners
 EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
-EPOCHS = 200_000  # for which the deep agents are trained
-LONG = {  # of others
-    (f"{task}-v1", agent): 1_000_000
-    for task, agents in {
-        "Lognormal10": ("PPO", "A2C"),
-        "PowerLaw": ("PPO", "A2C"),
-        "Drift": ("PPO", "A2C"),
-        "Recording-hn": ("PPO", "DQN"),
-    }.items()
-    for agent in agents
+EPOCHS = 200_000  # for which the deep agents are trained where all seeds have one instance
+LONG = {  # where another instance is drawn at each reset, and on the recording
+    "Lognormal10-v1": {"PPO": 1_000_000, "A2C": 1_000_000, "DQN": 600_000},
+    "Lognormal50-v1": {"PPO": 500_000, "DQN": 300_000},
+    "Mixed20-v1": {"PPO": 1_000_000, "shared PPO": 500_000, "A2C": 1_000_000},
+    "PowerLaw-v1": {"PPO": 1_000_000, "A2C": 1_000_000, "DQN": 600_000},
+    "Drift-v1": {"PPO": 1_000_000, "A2C": 1_000_000, "DQN": 600_000},
+    "Recording-hn-v1": {"PPO": 1_000_000, "DQN": 1_000_000},
 }
 TENTHS = 10  # parts of a training curve
 HELD, WORLDS = 3001, 50  # first seed and number of the worlds that show whether the last tenths brought anything
-FLAT = 1.0  # points of the bound: a training is flat when its last tenth brought less, with 95 %
+FLAT = 1.0  # points of the bound: a training is flat when each of its last two tenths brought less, with 95 %
 CHECK = 300  # epochs of a run that shows whether a world and a learner are those of the file
 REGRET = {"instance": "wide:10", "budget": 1, "knowledge": "online"}
 TASKS = [name for name in ephemera.TASKS if name.endswith("-v1")]  # benchmark/ has the others
@@ -99,21 +97,31 @@ def linear(start: float) -> Any:
     return lambda left: start * left
 
 
-def settings() -> dict[str, tuple[Any, int, dict[str, Any]]]:
-    """Return of each agent the algorithm, the number of worlds and the settings, tuned by hand on Table I."""
+def settings(task: dict[str, Any]) -> dict[str, tuple[Any, int, dict[str, Any]]]:
+    """Return of each agent the algorithm, the number of worlds and the settings in a task.
+
+    They were tuned by hand, on Table I, and for random instances and the recording on Lognormal10-v1 and
+    Recording-hn-v1, with a seed of training and worlds that no row has.
+    """
     net = {"policy_kwargs": {"net_arch": [64, 64]}}
-    critic = {"gamma": 0.95, "gae_lambda": 0.9, "ent_coef": 0.003, "learning_rate": linear(2e-3)} | net
-    replay = {"learning_rate": linear(1e-3), "gamma": 0.95, "buffer_size": 100_000, "learning_starts": 5000} | net
+    critic = {"gamma": 0.95, "gae_lambda": 0.9, "ent_coef": 0.003, "learning_rate": linear(2e-3)}
+    short = critic | {"n_steps": 16, "batch_size": 512, "n_epochs": 6}
+    long = critic | {"n_steps": 64, "batch_size": 512, "n_epochs": 10}
+    if drawn(task) or recorded(task):  # what it saw long ago is of other sources, and not in vain
+        replay = {"learning_rate": linear(3e-4), "batch_size": 512, "buffer_size": 1_000_000}
+    else:
+        replay = {"learning_rate": linear(1e-3), "batch_size": 256, "buffer_size": 100_000}
     return {
-        "PPO": (PPO, 128, {"n_steps": 16, "batch_size": 512, "n_epochs": 6} | critic),
-        "shared PPO": (PPO, 128, {"n_steps": 16, "batch_size": 512, "n_epochs": 6} | critic | {"policy_kwargs": {}}),
-        "A2C": (A2C, 32, {"n_steps": 8} | critic),
+        "PPO": (PPO, 128, (long if drawn(task) else short) | net),
+        "shared PPO": (PPO, 128, short | {"policy_kwargs": {}}),
+        "A2C": (A2C, 32, {"n_steps": 8} | critic | net),
         "DQN": (
             DQN,
             64,
-            {"batch_size": 256, "train_freq": 1, "gradient_steps": 2, "target_update_interval": 6400}
-            | {"exploration_fraction": 0.3, "exploration_final_eps": 0.02}
-            | replay,
+            {"train_freq": 1, "gradient_steps": 2, "target_update_interval": 6400, "learning_starts": 5000}
+            | {"exploration_fraction": 0.3, "exploration_final_eps": 0.02, "gamma": 0.95}
+            | replay
+            | net,
         ),
     }
 
@@ -171,9 +179,18 @@ def action(task: dict[str, Any]) -> str:
     return "one" if task["budget"] == 1 else "scores"
 
 
+def recorded(task: dict[str, Any]) -> bool:
+    return task.get("world") == "replay"
+
+
+def drawn(task: dict[str, Any]) -> bool:
+    """Whether a reset draws the sources anew, and an agent sees its crawls alone."""
+    return "instance" in task and task["instance"] != "paper" and task["knowledge"] == "online"
+
+
 def tested(task: dict[str, Any]) -> tuple[dict[str, Any], int, int | None]:
     """Return the world of the test, on how many seeds and for how many epochs."""
-    if task.get("world") == "replay":
+    if recorded(task):
         return {**task, "window": None}, 1, None  # the part that is held out
     return {**task}, 10, LEARN if "drift" in task["instance"] else EPISODE
 
@@ -231,7 +248,7 @@ class Held(BaseCallback):
 
 def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[float]) -> dict[str, Any]:
     """Train an agent and measure it."""
-    kind, worlds, how = settings()[name]
+    kind, worlds, how = settings(task)[name]
     env = Worlds(worlds, TRAIN, {**task, "action": action(task)})
     began = time.process_time()
     policy = shared() if name == "shared PPO" else "MlpPolicy"
@@ -250,7 +267,7 @@ def regret(seed: int, epochs: int) -> dict[str, Any]:
     table = ephemera.compare(["whittle"], **REGRET, steps=epochs, seeds=1, seed=seed)
     (whittle,) = table.runs
     env = Worlds(1, epochs, {**REGRET, "action": "one"})
-    kind, worlds, how = settings()["PPO"]
+    kind, worlds, how = settings({})["PPO"]
     kind("MlpPolicy", env, seed=seed, device="cpu", **how | {"n_steps": worlds * how["n_steps"]}).learn(epochs)
     earned = np.array(env.earned[:epochs])
     ends = np.array([c["epoch"] for c in table.curves if 100 * c["epoch"] >= epochs])
@@ -278,7 +295,7 @@ def made(epochs: int, how: dict[str, Any], check: list[float]) -> dict[str, Any]
 
 def deep_made(name: str, world: dict[str, Any], epochs: int) -> dict[str, Any]:
     """Return how the rows of an agent of Stable-Baselines3 are made."""
-    kind, worlds, how = settings()[name]
+    kind, worlds, how = settings(world)[name]
     how = {k: f"linear({v(1)})" if callable(v) else v for k, v in how.items()}
     versions = {"stable_baselines3": stable_baselines3.__version__, "torch": torch.__version__.split("+")[0]}
     how = {"algorithm": kind.__name__, "worlds": worlds, "episode": TRAIN, "play": PLAY, **how, **versions}
@@ -327,7 +344,9 @@ def table(found: dict[str, Any]) -> str:
         bounds = [100 * r["of_bound"] for r in of["whittle"]["rows"] if "of_bound" in r]
         lines.append(f"| {name} | {f'{mean(bounds):.2f}' if bounds else '–'} | " + " | ".join(cells) + " |")
     epochs = sorted({of[a]["made"]["epochs"] for of in found.values() for a in AGENTS[2:] if of.get(a, {}).get("made")})
-    trained = f" Agents of Stable-Baselines3 are trained for {' and '.join(map(str, epochs))} epochs." if epochs else ""
+    ends = sorted({*epochs[:1], *epochs[-1:]})
+    how_long = " to ".join(f"{e:,}" for e in ends)
+    trained = f" Agents of Stable-Baselines3 are trained for {how_long} epochs." if epochs else ""
     drawn = " \\*: actions are drawn, as in training." if any(" *" in line for line in lines) else ""
     old = " Rows with ° are of before and stale." if any("°" in line for line in lines) else ""
     return "\n".join([*lines, "", f"Made with version {ephemera.__version__}.{trained}{drawn}{old}"])
@@ -339,12 +358,12 @@ def better(rows: list[dict[str, Any]]) -> str:
 
 
 def curves(found: dict[str, Any]) -> str:
-    """Return the table of what the last tenth of each training brought more than the one before.
+    """Return the table of what each of the last two tenths of a training brought.
 
     It is flat where even the upper end of the interval is below a point.
     """
     lines = [
-        "| task | agent | seeds | epochs | last three tenths of training | the last brought | flat |",
+        "| task | agent | seeds | epochs | last three tenths of training | each of the last two brought | flat |",
         "|---|---|--:|--:|--:|--:|---|",
     ]
     for name in TASKS:
@@ -355,13 +374,48 @@ def curves(found: dict[str, Any]) -> str:
             if len(rows) < 5 or (not held and not all("curve" in r for r in rows)):  # of fewer there is no interval
                 continue
             tenths = 100 * np.array([r["held"][better(rows)] if held else r["curve"] for r in rows])
-            (gain,) = _library.ask(0, "means", [(tenths[:, -1] - tenths[:, -2]).tolist()])
+            (gain,) = _library.ask(0, "means", [((tenths[:, -1] - tenths[:, -3]) / 2).tolist()])
             ends = ", ".join(f"{x:.1f}" for x in tenths[:, -3:].mean(axis=0)) + ("" if held else " †")
             last = f"{gain['value']:+.1f} ({gain['lo']:+.1f} to {gain['hi']:+.1f})"
             flat = "yes" if gain["hi"] < FLAT else "no"
             epochs = of["made"].get("epochs", EPOCHS)
             lines.append(f"| {name} | {agent} | {len(rows)} | {epochs:,} | {ends} | {last} | {flat} |")
     return "\n".join(lines)
+
+
+def draw(found: dict[str, Any], file: Path) -> None:
+    """Draw what the agents earn along their training, exploration included: a panel for each task.
+
+    Lines are means over the seeds, bands go from the least to the greatest.
+    """
+    from matplotlib import pyplot
+
+    styles = {
+        "PPO": ("#000000", "-"),
+        "shared PPO": ("#d55e00", (0, (5, 1.5))),
+        "A2C": ("#0072b2", (0, (1.5, 1.2))),
+        "DQN": ("#009e73", (0, (6, 1.5, 1.5, 1.5))),
+    }
+    figure, panels = pyplot.subplots((len(TASKS) + 1) // 2, 2, figsize=(7.2, 9.6), layout="constrained")
+    for name, axes in zip(TASKS, panels.flat, strict=False):
+        for agent, (colour, dashes) in styles.items():
+            of = found.get(name, {}).get(agent, {"rows": []})
+            tenths = 100 * np.array([r["curve"] for r in of["rows"] if "curve" in r])
+            if len(tenths) > 0:
+                at = of["made"].get("epochs", EPOCHS) / 1000 * (np.arange(TENTHS) + 0.5) / TENTHS
+                axes.fill_between(at, tenths.min(axis=0), tenths.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+                axes.plot(at, tenths.mean(axis=0), color=colour, linestyle=dashes, linewidth=1.3)
+        axes.set_title(name.removesuffix("-v1"), fontsize=9, loc="left")
+        axes.set_ylim(0, max(105, axes.get_ylim()[1]))
+        axes.set_xlim(left=0)
+        axes.tick_params(labelsize=7)
+        axes.spines[["top", "right"]].set_visible(False)
+    lines = [pyplot.Line2D([], [], color=c, linestyle=d, linewidth=1.3, label=a) for a, (c, d) in styles.items()]
+    figure.legend(handles=lines, loc="outside upper center", ncols=len(styles), frameon=False, fontsize=9)
+    figure.supxlabel("thousand epochs of training", fontsize=9)
+    figure.supylabel("% of the bound", fontsize=9)
+    figure.savefig(file)
+    pyplot.close(figure)
 
 
 def written(text: str, found: dict[str, Any]) -> str:
@@ -413,7 +467,7 @@ class Kept:
 
 def trained(task: str, agent: str) -> int:
     """Return the epochs for which an agent is trained."""
-    return LONG.get((task, agent), EPOCHS)
+    return LONG.get(task, {}).get(agent, EPOCHS)
 
 
 def measure(name: str, task: dict[str, Any], kept: Kept, agents: list[str], seeds: int, epochs: int | None) -> None:
@@ -451,7 +505,7 @@ def main() -> None:
     p.add_argument("--seeds", type=int, default=10)
     p.add_argument("--tasks", nargs="*", default=TASKS)
     p.add_argument("--agents", nargs="*", default=AGENTS)
-    p.add_argument("--table", action="store_true", help="only write the table of the page, of what the file has")
+    p.add_argument("--table", action="store_true", help="only make tables and picture of the page, of what there is")
     p.add_argument("--regret", action="store_true", help="only run PPO in the world of experiments/configs/regret.toml")
     a = p.parse_args()
     kept = Kept(a.out)
@@ -465,7 +519,7 @@ def main() -> None:
         return
     for name in a.tasks if not a.table else []:
         task = ephemera.task(name)
-        if task.get("world") == "replay":
+        if recorded(task):
             if a.trace is None:
                 continue
             task["trace"] = a.trace
@@ -474,6 +528,7 @@ def main() -> None:
     if whole and a.out.resolve() == HERE / "tasks.json":  # rows were found to be of today, or the table marks them
         page = HERE / "README.md"
         page.write_text(written(page.read_text("utf-8"), kept.found), "utf-8")
+        draw(kept.found, HERE / "training.svg")
 
 
 if __name__ == "__main__":
