@@ -84,7 +84,7 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch, capsys):
     for package, call in (
         ("pandas", lambda: ephemera.load(tmp_path)),
         ("pandas", table.frame),
-        ("matplotlib", table.plot),
+        ("matplotlib.pyplot", table.plot),
     ):
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ModuleNotFoundError, match=rf"{package}.*; pip install 'ephemera\[results\]' brings it"):
