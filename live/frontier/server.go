@@ -65,7 +65,7 @@ type Server struct {
 	metrics *metrics
 	failed  failures
 
-	milliseconds atomic.Bool // a date that seems to be in them was told of
+	milliseconds atomic.Bool // a date that seems to be in them was logged
 
 	inactive atomic.Bool
 	closing  context.Context
@@ -451,7 +451,7 @@ func (s *Server) known(item *pb.KnownURLItem) (pb.AckMessage_Status, *store.Comm
 	}
 	if date := item.GetRefetchableFromDate(); inMilliseconds(date) && s.milliseconds.CompareAndSwap(false, true) {
 		s.mistake(inPut(id, fmt.Errorf("refetchable_from_date is %d, in the year %d, and seems to be in milliseconds; "+
-			"needed are seconds. It is kept as it is, and the next ones are not told of",
+			"needed are seconds. It is kept as it is, and further ones are not logged",
 			date, time.Unix(int64(date), 0).Year())))
 	}
 	due, commit, mistake, err := s.opt.Learned.put(id, item)
