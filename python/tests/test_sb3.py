@@ -169,6 +169,28 @@ def test_the_tables_of_the_page_are_what_the_file_says():
     assert module.written(text, json.loads((module.HERE / "tasks.json").read_text("utf-8"))) == text
 
 
+def test_the_picture_of_the_page_has_a_line_for_each_training(tmp_path, monkeypatch):
+    """A panel for each task, and in it the agents that were trained for it."""
+    from matplotlib import pyplot
+    from matplotlib.figure import Figure
+
+    module = peers()
+    found = json.loads((module.HERE / "tasks.json").read_text("utf-8"))
+    drawn = {}
+    save = Figure.savefig
+
+    def keep(figure, file):
+        drawn.update({axes.get_title(loc="left"): len(axes.lines) for axes in figure.axes})
+        save(figure, file)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    module.draw(found, tmp_path / "training.svg")
+    agents = module.AGENTS[2:]
+    curves = {name: sum("curve" in json.dumps(found[name].get(agent)) for agent in agents) for name in module.TASKS}
+    assert drawn == {name.removesuffix("-v1"): n for name, n in curves.items()} and sum(curves.values()) > 20
+    assert (tmp_path / "training.svg").stat().st_size > 0 and not pyplot.get_fignums()
+
+
 def peers():
     """Return the script of the tasks as a module."""
     script = Path(__file__).parents[1] / "peers" / "measure.py"
