@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ephemera/live/feed"
+	"ephemera/live/hostname"
 	"ephemera/live/store"
 )
 
@@ -79,7 +80,7 @@ func (c *Crawler) Leave(host string, wait time.Duration) error {
 }
 
 func robotsOf(u *url.URL) string {
-	return robotsPrefix + feed.Host(u) + " " + u.Scheme + "://" + strings.ToLower(u.Host)
+	return robotsPrefix + hostname.Of(u.Hostname()) + " " + u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
 // Rules are kept as a line with the time until which they are, and their text.

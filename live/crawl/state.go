@@ -14,6 +14,7 @@ import (
 	"ephemera/learner"
 	"ephemera/learner/forecast"
 	"ephemera/live/feed"
+	"ephemera/live/hostname"
 	"ephemera/live/schedule"
 	"ephemera/live/store"
 )
@@ -62,7 +63,7 @@ type left struct {
 func newRecord(address string) *record {
 	host := address
 	if u, err := url.Parse(address); err == nil {
-		host = feed.Host(u)
+		host = hostname.Of(u.Hostname())
 	}
 	return &record{Place: feed.Place{URL: address}, ID: schedule.ID{Crawl: crawlName, Key: host, URL: address}}
 }
@@ -80,8 +81,7 @@ func spelled(address string) string {
 	if err != nil {
 		return address
 	}
-	u.Host = strings.ToLower(u.Host)
-	u.Host = strings.Replace(u.Host, u.Hostname(), feed.Host(u), 1)
+	u.Host = strings.Replace(u.Host, u.Hostname(), hostname.Of(u.Hostname()), 1)
 	if u.Port() == map[string]string{"http": "80", "https": "443"}[u.Scheme] {
 		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
 	}

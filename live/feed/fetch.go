@@ -28,7 +28,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
-	"golang.org/x/net/idna"
+
+	"ephemera/live/hostname"
 )
 
 // Limits of one fetch.
@@ -179,18 +180,9 @@ func (f *Fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.ask(r, f.MaxBytes)
 }
 
-// Host returns the host of an address in lower case, and as names are looked up (xn--).
-func Host(u *url.URL) string {
-	host := strings.ToLower(u.Hostname())
-	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-		return ascii
-	}
-	return host
-}
-
 // ask is RoundTrip with no more than the beginning of a body.
 func (f *Fetcher) ask(r *http.Request, most int64) (*http.Response, error) {
-	host := Host(r.URL)
+	host := hostname.Of(r.URL.Hostname())
 	defer f.lock(host)()
 	if d := f.Memory.Left(host); d > 0 {
 		return nil, &failure{text: host + " asked to be left alone", retry: d}

@@ -3,11 +3,11 @@ package frontier
 import (
 	"strings"
 
-	"golang.org/x/net/idna"
+	"ephemera/live/hostname"
 )
 
-// Key returns the queue of a URL that comes without one: its host in lower case, and as names are
-// looked up (xn--), or "" if it has none.
+// Key returns the queue of a URL that comes without one: the name of its host, an IPv6 address in brackets,
+// or "" if it has none. It takes URLs that net/url refuses.
 func Key(url string) string {
 	_, host, ok := strings.Cut(url, "://")
 	if !ok {
@@ -22,12 +22,8 @@ func Key(url string) string {
 		if !ok {
 			return ""
 		}
-		return strings.ToLower(host) + "]"
+		return hostname.Of(host) + "]"
 	}
 	host, _, _ = strings.Cut(host, ":")
-	host = strings.ToLower(host)
-	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-		return ascii
-	}
-	return host
+	return hostname.Of(host)
 }
