@@ -49,7 +49,7 @@ func performRun(e *Engine, r Run) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.perform(context.Background(), c)
+	return e.perform(context.Background(), c, nil)
 }
 
 // A record holds what the run earned next to what exact Whittle earned in the same
@@ -108,7 +108,7 @@ func TestResolve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hash, err := resolved.Hash()
+		hash, err := e.Hash(resolved)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestFeedbackDelay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := c.play
+		p := c.play()
 		p.Watch = func(learner.Learner) Watcher {
 			return func(_ int, _ float64, got []env.Crawled) error {
 				for _, c := range got {

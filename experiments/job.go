@@ -20,17 +20,16 @@ import (
 // A run is resolved once; under other seeds it is the same job but for the seed.
 type Job struct {
 	Run
-	Scene *Scene // in which the run takes place
-	play  Play
-	hash  func() (string, error)
+	Scene    *Scene // in which the run takes place
+	Entry    *Entry
+	Level    env.Level // of knowledge, at which it is performed
+	Settings any       // what Entry.Configure returned
 }
 
-// Hash names the job but for its seed: it is that of all settings and of what the files
+// Hash names a job but for its seed: it is that of all settings and of what the files
 // hold that they name.
-func (c *Job) Hash() (string, error) { return c.hash() }
-
-// hash returns the hash of a job with that run.
-func (e *Engine) hash(r Run) (string, error) {
+func (e *Engine) Hash(c *Job) (string, error) {
+	r := c.Run
 	r.Seed = 0
 	settings, err := json.Marshal(r)
 	if err != nil {
@@ -63,28 +62,33 @@ func (e *Engine) hash(r Run) (string, error) {
 // Under returns the job under a seed.
 func (c *Job) Under(seed uint64) *Job {
 	other := *c
-	other.Seed, other.play.Seed = seed, seed
+	other.Seed = seed
 	return &other
 }
 
-// Level returns the level of knowledge at which it is performed.
-func (c *Job) Level() env.Level { return c.play.Level }
+// play returns the run as its scene plays it.
+func (c *Job) play() Play {
+	return Play{
+		Entry: c.Entry, Settings: c.Settings, Level: c.Level,
+		Seed: c.Seed, Epochs: c.Steps, Evaluation: c.Evaluation,
+	}
+}
 
 // DefaultLearner returns the learner of runs in the scene of the job, with its knowledge, that
 // name none: the first that runs there, or, where none does, the first with that knowledge.
 func (c *Job) DefaultLearner() (*Entry, error) {
 	for _, e := range Learners() {
-		if e.WhyNot(*c.Scene, c.Level()) == "" {
+		if e.WhyNot(*c.Scene, c.Level) == "" {
 			return e, nil
 		}
 	}
-	return FindLearner("", c.Level())
+	return FindLearner("", c.Level)
 }
 
 // Build builds the learner or policy as a run would, for a program that crawls by
 // itself under those terms. The learner is nil where nothing learns.
 func (c *Job) Build(t env.Terms) (env.Agent, learner.Learner, error) {
-	return c.Scene.build(c.play, t)
+	return c.Scene.build(c.play(), t)
 }
 
 // SavedConfig returns what [learner.Saved] says of the learner of the run.
@@ -94,7 +98,7 @@ func (c *Job) SavedConfig() (string, error) {
 		Knowledge env.Level    `toml:"knowledge"`
 		Settings  any          `toml:"settings"`
 		Instance  env.Instance `toml:"instance"`
-	}{c.play.Entry.Name, c.play.Level, c.play.Settings, c.Scene.Instance})
+	}{c.Entry.Name, c.Level, c.Settings, c.Scene.Instance})
 	return string(text), err
 }
 
@@ -105,7 +109,7 @@ func (c *Job) saveTrainee(t learner.Learner, file, run string) error {
 	if err != nil {
 		return err
 	}
-	world, err := c.Scene.Open(c.Seed, c.play.Level, true)
+	world, err := c.Scene.Open(c.Seed, c.Level, true)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Perform
 		if b.Dir == "" {
 			break // a recording may be a pipe, which is read once
 		}
-		hash, err := j.Hash()
+		hash, err := e.Hash(j)
 		if err != nil {
 			return nil, err
 		}
@@ -65,9 +65,8 @@ func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Perform
 	}
 	var timed sync.Once
 	return PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
-		c := *jobs[i]
-		c.play.Watch = b.Watch
-		rec, err := e.perform(ctx, &c)
+		c := jobs[i]
+		rec, err := e.perform(ctx, c, b.Watch)
 		if err == nil && b.Timing != "" && rec.Trainee != nil {
 			timed.Do(func() {
 				err = files.Put(b.Timing, fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", rec.Speed))
@@ -87,17 +86,17 @@ func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Perform
 
 // exact returns the run of exact Whittle that a run is compared with. In worlds
 // that the seed does not change, one run serves all seeds.
-func (e *Engine) exact(ctx context.Context, c *Job) (*Record, error) {
-	p := Play{Level: c.play.Level, Epochs: c.play.Epochs, Evaluation: c.play.Evaluation, Watch: c.play.Watch}
+func (e *Engine) exact(ctx context.Context, c *Job, watch func(l learner.Learner) Watcher) (*Record, error) {
+	whittle, err := Find("whittle")
+	if err != nil {
+		return nil, err
+	}
+	p := Play{Entry: whittle, Level: c.Level, Epochs: c.Steps, Evaluation: c.Evaluation, Watch: watch}
 	if p.Level == env.LevelOnline {
 		p.Level = env.LevelModel // what Whittle knows that the learner does not
 	}
 	if c.Scene.Seeded {
-		p.Seed = c.play.Seed
-	}
-	var err error
-	if p.Entry, err = Find("whittle"); err != nil {
-		return nil, err
+		p.Seed = c.Seed
 	}
 	key := fmt.Sprintf("%s %s %d %d %d", c.Scene.key, p.Level, p.Seed, p.Epochs, p.Evaluation)
 	return e.whittle.get(key, func() (*Record, error) { return c.Scene.Play(ctx, p) })
@@ -106,14 +105,16 @@ func (e *Engine) exact(ctx context.Context, c *Job) (*Record, error) {
 // perform performs a run: it learns, then measures what was learned and exact
 // Whittle in the same world from its beginning. A policy that does not learn is
 // measured alone. It ends with the context's error when that is done.
-func (e *Engine) perform(ctx context.Context, c *Job) (*Record, error) {
-	exact, err := e.exact(ctx, c)
+func (e *Engine) perform(ctx context.Context, c *Job, watch func(l learner.Learner) Watcher) (*Record, error) {
+	exact, err := e.exact(ctx, c, watch)
 	if err != nil {
 		return nil, err
 	}
 	own := exact
-	if c.play.Entry.Name != "whittle" || c.play.Level == env.LevelOnline {
-		if own, err = c.Scene.Play(ctx, c.play); err != nil {
+	if c.Entry.Name != "whittle" || c.Level == env.LevelOnline {
+		p := c.play()
+		p.Watch = watch
+		if own, err = c.Scene.Play(ctx, p); err != nil {
 			return nil, err
 		}
 	}
@@ -127,11 +128,11 @@ func (e *Engine) perform(ctx context.Context, c *Job) (*Record, error) {
 // scene under the run's seed: what was earned over its epochs, and what, over those of
 // the evaluation, in the scene that this one becomes. Who is the name of the policy.
 func (e *Engine) Recorded(ctx context.Context, c *Job, who string, learning, learned *Account) (*Record, error) {
-	exact, err := e.exact(ctx, c)
+	exact, err := e.exact(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
-	rec := c.Scene.record(c.play.Level, c.play.Epochs)
+	rec := c.Scene.record(c.Level, c.Steps)
 	rec.Run = c.Run
 	rec.Run.Learner = map[string]any{"algorithm": who}
 	rec.Curve = slices.Clone(learning.curve)

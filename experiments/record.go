@@ -98,7 +98,7 @@ type Pair struct {
 }
 
 // ReadRecord reads the record that a directory of results has of a run, by its
-// [Job.Hash] and seed.
+// [Engine.Hash] and seed.
 func ReadRecord(dir, hash string, seed uint64) (*Record, error) {
 	return files.ReadJSON[Record](keptAt(dir, keptName(hash, seed)))
 }

@@ -166,27 +166,26 @@ type Engine struct {
 // *SettingError.
 func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
 	c = &Job{Run: r}
-	p := &c.play
 	if r.Steps < 1 {
 		return nil, wrong("steps is %d; allowed is 1 epoch or more", r.Steps)
 	}
 	if r.Evaluation < 0 {
 		return nil, wrong("evaluation is %d; allowed is 0 epochs or more", r.Evaluation)
 	}
-	if p.Entry, p.Level, err = r.contender(); err != nil {
+	if c.Entry, c.Level, err = r.contender(); err != nil {
 		return nil, err
 	}
 	keys := maps.Clone(r.Learner)
 	delete(keys, "algorithm")
-	if p.Settings, err = p.Entry.Configure(p.Level, keys); err != nil {
+	if c.Settings, err = c.Entry.Configure(c.Level, keys); err != nil {
 		return nil, err
 	}
-	c.Learner = map[string]any{"algorithm": p.Entry.Name}
-	if p.Level != p.Entry.FirstLevel() {
-		c.Learner["algorithm"] = p.Entry.Name + "@" + string(p.Level)
+	c.Learner = map[string]any{"algorithm": c.Entry.Name}
+	if c.Level != c.Entry.FirstLevel() {
+		c.Learner["algorithm"] = c.Entry.Name + "@" + string(c.Level)
 	}
-	if p.Settings != nil {
-		for key, field := range fields(reflect.ValueOf(p.Settings).Elem()) {
+	if c.Settings != nil {
+		for key, field := range fields(reflect.ValueOf(c.Settings).Elem()) {
 			c.Learner[key] = plainValue(field)
 		}
 	}
@@ -200,17 +199,15 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
 	if err := c.resolveWorld(in); err != nil {
 		return nil, err
 	}
-	if c.Scene, err = e.scene(ctx, c.Run, in, p.Level); err != nil {
+	if c.Scene, err = e.scene(ctx, c.Run, in, c.Level); err != nil {
 		return nil, err
 	}
 	c.Instance.Budget, c.World.FeedbackDelay = c.Scene.Instance.Budget, c.Scene.feedback
 	c.Steps, c.Evaluation = c.Scene.Limit(c.Steps), min(c.Evaluation, c.Scene.Limit(c.Evaluation))
-	if why := p.Entry.WhyNot(*c.Scene, p.Level); why != "" {
+	if why := c.Entry.WhyNot(*c.Scene, c.Level); why != "" {
 		return nil, wrong("%s does not run on %s in world %s: %s; %s",
-			c.Algorithm(), c.Scene.Instance.ID, c.World.Kind, why, runs(*c.Scene, p.Level, p.Entry.Learns))
+			c.Algorithm(), c.Scene.Instance.ID, c.World.Kind, why, runs(*c.Scene, c.Level, c.Entry.Learns))
 	}
-	p.Seed, p.Epochs, p.Evaluation = c.Seed, c.Steps, c.Evaluation
-	c.hash = sync.OnceValues(func() (string, error) { return e.hash(c.Run) })
 	return c, nil
 }
 
@@ -240,9 +237,9 @@ func (c *Job) resolveWorld(in env.Instance) error {
 	case w.Kind != "":
 	case w.Trace != "":
 		w.Kind = "replay"
-	case c.play.Level != env.LevelObserved && !slices.ContainsFunc(in.Sources, itemed):
+	case c.Level != env.LevelObserved && !slices.ContainsFunc(in.Sources, itemed):
 		w.Kind = "pages"
-	case c.play.Level == env.LevelModel:
+	case c.Level == env.LevelModel:
 		w.Kind = "mean"
 	default:
 		w.Kind = "poisson"
@@ -266,7 +263,7 @@ func (c *Job) resolveWorld(in env.Instance) error {
 		w.Split = cmp.Or(w.Split, UsualWorld.Split)
 	}
 	switch {
-	case w.Kind == "mean" && c.play.Level == env.LevelOnline:
+	case w.Kind == "mean" && c.Level == env.LevelOnline:
 		return wrong("world mean has no items, and knowledge online is of items; world poisson has them")
 	case w.Kind == "replay" && w.Trace == "":
 		return wrong("world replay needs a recording; world.trace names one")

@@ -262,7 +262,7 @@ func (c *Config) product(ctx context.Context, label string, all map[string]any) 
 				cell.job, err = c.engine.Resolve(ctx, cell.Run)
 				if err == nil {
 					cell.Run = cell.job.Run
-					cell.Hash, err = cell.job.Hash()
+					cell.Hash, err = c.engine.Hash(cell.job)
 				}
 				if err != nil {
 					return nil, err

@@ -32,8 +32,8 @@ func newCrawler(run experiments.Run) (*crawler, error) {
 		return nil, err
 	}
 	c := &crawler{
-		name:  strings.TrimSuffix(r.Algorithm(), "@"+string(r.Level())),
-		level: r.Level(),
+		name:  strings.TrimSuffix(r.Algorithm(), "@"+string(r.Level)),
+		level: r.Level,
 		terms: r.Scene.Instance.Terms(),
 	}
 	if c.books, err = env.NewMean(r.Scene.Instance, true); err != nil {

@@ -37,13 +37,13 @@ func (w *Worlds) openSite(seed uint64) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	world, err := r.Scene.Open(seed, r.Level(), false)
+	world, err := r.Scene.Open(seed, r.Level, false)
 	if err != nil {
 		return nil, err
 	}
 	in := r.Scene.Instance
 	at := &site{
-		Scene: r.Scene, engine: engine, level: r.Level(),
+		Scene: r.Scene, engine: engine, level: r.Level,
 		terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(in.Sources)), pay: 1,
 	}
 	at.bound, _ = r.Scene.Bound()
