@@ -2,14 +2,17 @@ package experiments
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/pelletier/go-toml/v2"
 	"golang.org/x/sync/errgroup"
 
 	"ephemera/env"
@@ -124,6 +127,58 @@ func (e *Engine) perform(ctx context.Context, c *Job, watch func(l learner.Learn
 	return &rec, nil
 }
 
+// SavedConfig returns what [learner.Saved] says of the learner of the run.
+func (c *Job) SavedConfig() (string, error) {
+	text, err := toml.Marshal(struct {
+		Algorithm string       `toml:"algorithm"`
+		Knowledge env.Level    `toml:"knowledge"`
+		Settings  any          `toml:"settings"`
+		Instance  env.Instance `toml:"instance"`
+	}{c.Entry.Name, c.Level, c.Settings, c.Scene.Instance})
+	return string(text), err
+}
+
+// saveTrainee writes what a run has learned to a file, for [learner.Load]. The file
+// names the run.
+func (c *Job) saveTrainee(t learner.Learner, file, run string) error {
+	config, err := c.SavedConfig()
+	if err != nil {
+		return err
+	}
+	world, err := c.Scene.Open(c.Seed, c.Level, true)
+	if err != nil {
+		return err
+	}
+	terms := world.Terms()
+	name, err := json.Marshal(run)
+	if err != nil {
+		return err
+	}
+	state, err := json.Marshal(t.State())
+	if err != nil {
+		return fmt.Errorf("state of the learner: %w", err)
+	}
+	saved := &learner.Saved{
+		Config: config, Start: terms.Start, Length: terms.Length, Objective: terms.Objective, State: state, Run: name,
+	}
+	data, err := saved.Encode()
+	if err != nil {
+		return err
+	}
+	return files.Put(file, data)
+}
+
+// holdsRun reports whether the learner in a file is that of the run.
+func holdsRun(file, run string) bool {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	saved, err := learner.Decode(data)
+	var name string
+	return err == nil && json.Unmarshal(saved.Run, &name) == nil && name == run
+}
+
 // Recorded returns the record of a run that was played elsewhere, in the world of the
 // scene under the run's seed: what was earned over its epochs, and what, over those of
 // the evaluation, in the scene that this one becomes. Who is the name of the policy.
@@ -157,6 +212,39 @@ func (r *Record) addRatios(exact *Record) {
 		p.Whittle = exact.Curve[k].Reward
 		p.OfWhittle = result.RatioOf(result.Share(p.Reward, p.Whittle))
 	}
+}
+
+// Hash names a job but for its seed: it is that of all settings and of what the files
+// hold that they name.
+func (e *Engine) Hash(c *Job) (string, error) {
+	r := c.Run
+	r.Seed = 0
+	settings, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	h.Write(settings)
+	files := []string{r.World.Trace}
+	if dir, ok := strings.CutPrefix(r.Algorithm(), SavedPrefix); ok {
+		files = append(files, filepath.Join(dir, learner.StateFile))
+	}
+	for _, name := range []string{r.Instance.Name, r.Instance.Believe} {
+		if strings.HasSuffix(name, ".toml") {
+			files = append(files, name)
+		}
+	}
+	for _, name := range slices.DeleteFunc(files, func(name string) bool { return name == "" }) {
+		sum, err := e.sums.get(name, func() ([sha256.Size]byte, error) {
+			data, err := os.ReadFile(name)
+			return sha256.Sum256(data), err
+		})
+		if err != nil {
+			return "", err
+		}
+		h.Write(sum[:])
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
 }
 
 // keptName names the file of something that is kept: the hash of its settings, and

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,137 +15,6 @@ import (
 	"ephemera/env"
 	"ephemera/learner"
 )
-
-// Run is one run as data: a learner or a policy in a world under a seed, for so
-// many epochs. Configurations, flags and records have the same names for its
-// settings. [NewRun] has the defaults, [Run.Set] sets one by its name, and
-// [Engine.Resolve] fills in what was left out and checks all of it.
-type Run struct {
-	Steps int `toml:"steps" json:"steps"` // epochs of learning
-	// Epochs over which the learned policy is measured; 0 for as many as steps.
-	Evaluation int    `toml:"evaluation" json:"evaluation"`
-	Seed       uint64 `toml:"seed" json:"seed"`
-
-	Instance struct {
-		// paper, a family such as lognormal:N[:SEED], or a .toml file; none of a recording.
-		Name string `toml:"name" json:"name,omitempty"`
-		// Law of interest of all its sources, one of env.LawsAllowed; their own if empty.
-		Law string `toml:"law" json:"law,omitempty"`
-		// Objective is what crawls are to bring about, as env.ParseObjective reads it, in
-		// place of the sources' laws of interest; an epoch counts as an hour. None if empty.
-		Objective string `toml:"objective" json:"objective,omitempty"`
-
-		// An instance of the same sources, whose parameters all are given but the
-		// reference, "whittle"; none if empty.
-		Believe string `toml:"believe" json:"believe,omitempty"`
-		// Budget units per epoch; 0 for the instance's own, 1 of a recording.
-		Budget float64 `toml:"budget" json:"budget"`
-	} `toml:"instance" json:"instance"`
-
-	World World `toml:"world" json:"world"`
-
-	// Learner holds the algorithm, an entry of the catalogue, and its settings.
-	// NAME@LEVEL is the algorithm with a knowledge other than its first.
-	Learner map[string]any `toml:"learner" json:"learner"`
-}
-
-// Names of settings.
-const (
-	learnerPrefix = "learner."
-	AlgorithmKey  = learnerPrefix + "algorithm"
-)
-
-// NewRun returns a run with all defaults but those that follow the learner and the world.
-func NewRun() (r Run) {
-	r.Steps, r.Seed = 10_000, 1
-	return r
-}
-
-// Set sets one setting by its dotted name, such as learner.kappa. Its error is a
-// *SettingError.
-func (r *Run) Set(key string, value any) error {
-	if name, ok := strings.CutPrefix(key, learnerPrefix); ok {
-		r.Learner = maps.Clone(r.Learner) // runs may share it
-		if r.Learner == nil {
-			r.Learner = map[string]any{}
-		}
-		r.Learner[name] = value
-		return nil
-	}
-	all := maps.Collect(fields(reflect.ValueOf(r).Elem()))
-	delete(all, "learner")
-	field, ok := all[key]
-	if !ok {
-		allowed := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
-		return wrong("unknown setting %q; allowed are %s, %s, and learner.NAME for each setting NAME of the algorithm",
-			key, allowed, AlgorithmKey)
-	}
-	if err := setValue(field, value); err != nil {
-		return wrong("%s is %#v: %w", key, value, err)
-	}
-	if field.Kind() == reflect.Float64 && !(field.Float() > 0) { // 0 stands for what is left out
-		return wrong("%s is %v; allowed is a number above 0", key, value)
-	}
-	return nil
-}
-
-// Keys lists the settings that a run with its algorithm has, but for the seed:
-// the algorithm first, and its own settings last.
-func (r Run) Keys() ([]string, error) {
-	e, level, err := r.contender()
-	if err != nil {
-		return nil, err
-	}
-	keys := []string{AlgorithmKey}
-	for key := range fields(reflect.ValueOf(&r).Elem()) {
-		if key != "seed" && key != "learner" {
-			keys = append(keys, key)
-		}
-	}
-	for _, key := range e.Keys(level) {
-		keys = append(keys, learnerPrefix+key)
-	}
-	return keys, nil
-}
-
-// Value returns a setting of a resolved run, a float64, an int64, a string or a
-// bool, or nil where it has none of that name.
-func (r Run) Value(key string) any {
-	if name, ok := strings.CutPrefix(key, learnerPrefix); ok {
-		return r.Learner[name]
-	}
-	if field, ok := maps.Collect(fields(reflect.ValueOf(&r).Elem()))[key]; ok {
-		return plainValue(field)
-	}
-	return nil
-}
-
-// Algorithm returns the name of the learner or policy, with its level where that
-// is not its first.
-func (r Run) Algorithm() string {
-	name, _ := r.Learner["algorithm"].(string)
-	return cmp.Or(name, learner.Kinds[0].Name)
-}
-
-// contender returns the learner or policy, and its level of knowledge.
-func (r Run) contender() (*Entry, env.Level, error) {
-	name, at := r.Algorithm(), ""
-	if !strings.HasPrefix(name, SavedPrefix) {
-		name, at, _ = strings.Cut(name, "@")
-	}
-	e, err := Find(name)
-	if err != nil {
-		return nil, "", &SettingError{err}
-	}
-	if at == "" {
-		return e, e.FirstLevel(), nil
-	}
-	switch level := env.Level(at); level {
-	case env.LevelOnline, env.LevelModel, env.LevelObserved:
-		return e, level, nil
-	}
-	return nil, "", wrong("unknown knowledge %q; allowed are model, observed and online", at)
-}
 
 // Engine performs runs. It keeps the scenes and the runs of exact Whittle that
 // runs share. The zero value is ready, and safe for concurrent use.
@@ -159,6 +26,16 @@ type Engine struct {
 	scenes    cache[string, *Scene]
 	whittle   cache[string, *Record]
 	sums      cache[string, [32]byte] // of files that settings name
+}
+
+// Job is a resolved run: every setting is spelt out, and it is ready to be performed.
+// A run is resolved once; under other seeds it is the same job but for the seed.
+type Job struct {
+	Run
+	Scene    *Scene // in which the run takes place
+	Entry    *Entry
+	Level    env.Level // of knowledge, at which it is performed
+	Settings any       // what Entry.Configure returned
 }
 
 // Resolve returns the run with every setting spelt out, so that equal runs are
@@ -175,19 +52,8 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
 	if c.Entry, c.Level, err = r.contender(); err != nil {
 		return nil, err
 	}
-	keys := maps.Clone(r.Learner)
-	delete(keys, "algorithm")
-	if c.Settings, err = c.Entry.Configure(c.Level, keys); err != nil {
+	if c.Settings, err = c.configure(c.Entry, c.Level); err != nil {
 		return nil, err
-	}
-	c.Learner = map[string]any{"algorithm": c.Entry.Name}
-	if c.Level != c.Entry.FirstLevel() {
-		c.Learner["algorithm"] = c.Entry.Name + "@" + string(c.Level)
-	}
-	if c.Settings != nil {
-		for key, field := range fields(reflect.ValueOf(c.Settings).Elem()) {
-			c.Learner[key] = plainValue(field)
-		}
 	}
 	in := env.Instance{Budget: r.Instance.Budget}
 	if r.World.Trace == "" && r.World.Kind != "replay" {
@@ -341,6 +207,38 @@ func (e *Engine) scene(ctx context.Context, r Run, in env.Instance, level env.Le
 		scene.relaxed = sync.OnceValues(func() (bound, price float64) { return index.Bound(scene.Instance) })
 		return &scene, nil
 	})
+}
+
+// Under returns the job under a seed.
+func (c *Job) Under(seed uint64) *Job {
+	other := *c
+	other.Seed = seed
+	return &other
+}
+
+// play returns the run as its scene plays it.
+func (c *Job) play() Play {
+	return Play{
+		Entry: c.Entry, Settings: c.Settings, Level: c.Level,
+		Seed: c.Seed, Epochs: c.Steps, Evaluation: c.Evaluation,
+	}
+}
+
+// DefaultLearner returns the learner of runs in the scene of the job, with its knowledge, that
+// name none: the first that runs there, or, where none does, the first with that knowledge.
+func (c *Job) DefaultLearner() (*Entry, error) {
+	for _, e := range Learners() {
+		if e.WhyNot(*c.Scene, c.Level) == "" {
+			return e, nil
+		}
+	}
+	return FindLearner("", c.Level)
+}
+
+// Build builds the learner or policy as a run would, for a program that crawls by
+// itself under those terms. The learner is nil where nothing learns.
+func (c *Job) Build(t env.Terms) (env.Agent, learner.Learner, error) {
+	return c.Scene.build(c.play(), t)
 }
 
 // cache keeps what many runs share.
