@@ -98,10 +98,6 @@ func (e *Entry) valid() error {
 	return nil
 }
 
-// overruns reports whether crawls of a run with these settings may cost more
-// than the budget.
-func (e *Entry) overruns(settings any) bool { return e.Overruns != nil && e.Overruns(settings) }
-
 // WhyNot says what the entry lacks to run in that scene when the worlds show
 // what that level gives; it is empty if nothing is missing.
 func (e *Entry) WhyNot(s Scene, level env.Level) string {

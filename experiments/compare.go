@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"ephemera/env"
 	"ephemera/experiments/result"
 	"ephemera/experiments/stats"
@@ -154,6 +156,20 @@ func (g *Group) report(r *Row, bounds []float64) result.Row {
 		}
 	}
 	return out
+}
+
+// share estimates the mean share that the runs of x have of what those of y earn.
+func (g *Group) share(x, y sample) stats.Estimate {
+	runs := result.Shares(x.runs, y.runs)
+	if !x.days {
+		return sample{runs: runs, replicates: g.replicates(runs)}.mean()
+	}
+	if floats.Sum(y.replicates) < 0 {
+		x, y = y, x // as result.Share has it
+	}
+	e := stats.EstimateRatio(x.replicates, y.replicates, blockDays)
+	e.Value = stats.Mean(runs)
+	return e
 }
 
 // Part is what a row of a comparison has of one run.

@@ -87,24 +87,6 @@ func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Perform
 	})
 }
 
-// exact returns the run of exact Whittle that a run is compared with. In worlds
-// that the seed does not change, one run serves all seeds.
-func (e *Engine) exact(ctx context.Context, c *Job, watch func(l learner.Learner) Watcher) (*Record, error) {
-	whittle, err := Find("whittle")
-	if err != nil {
-		return nil, err
-	}
-	p := Play{Entry: whittle, Level: c.Level, Epochs: c.Steps, Evaluation: c.Evaluation, Watch: watch}
-	if p.Level == env.LevelOnline {
-		p.Level = env.LevelModel // what Whittle knows that the learner does not
-	}
-	if c.Scene.Seeded {
-		p.Seed = c.Seed
-	}
-	key := fmt.Sprintf("%s %s %d %d %d", c.Scene.key, p.Level, p.Seed, p.Epochs, p.Evaluation)
-	return e.whittle.get(key, func() (*Record, error) { return c.Scene.Play(ctx, p) })
-}
-
 // perform performs a run: it learns, then measures what was learned and exact
 // Whittle in the same world from its beginning. A policy that does not learn is
 // measured alone. It ends with the context's error when that is done.
@@ -125,6 +107,73 @@ func (e *Engine) perform(ctx context.Context, c *Job, watch func(l learner.Learn
 	rec.Run, rec.Curve = c.Run, slices.Clone(own.Curve)
 	rec.addRatios(exact)
 	return &rec, nil
+}
+
+// exact returns the run of exact Whittle that a run is compared with. In worlds
+// that the seed does not change, one run serves all seeds.
+func (e *Engine) exact(ctx context.Context, c *Job, watch func(l learner.Learner) Watcher) (*Record, error) {
+	whittle, err := Find("whittle")
+	if err != nil {
+		return nil, err
+	}
+	p := Play{Entry: whittle, Level: c.Level, Epochs: c.Steps, Evaluation: c.Evaluation, Watch: watch}
+	if p.Level == env.LevelOnline {
+		p.Level = env.LevelModel // what Whittle knows that the learner does not
+	}
+	if c.Scene.Seeded {
+		p.Seed = c.Seed
+	}
+	key := fmt.Sprintf("%s %s %d %d %d", c.Scene.key, p.Level, p.Seed, p.Epochs, p.Evaluation)
+	return e.whittle.get(key, func() (*Record, error) { return c.Scene.Play(ctx, p) })
+}
+
+// play returns the run as its scene plays it.
+func (c *Job) play() Play {
+	return Play{
+		Entry: c.Entry, Settings: c.Settings, Level: c.Level,
+		Seed: c.Seed, Epochs: c.Steps, Evaluation: c.Evaluation,
+	}
+}
+
+// addRatios fills in the shares of what exact Whittle earned in the same epochs.
+func (r *Record) addRatios(exact *Record) {
+	r.Learning.Whittle, r.Learned.Whittle = exact.Learning.Reward, exact.Learned.Reward
+	for _, f := range []*Figures{&r.Learning, &r.Learned} {
+		f.OfWhittle = result.RatioOf(result.Share(f.Reward, f.Whittle))
+	}
+	for k := range r.Curve {
+		p := &r.Curve[k]
+		p.Whittle = exact.Curve[k].Reward
+		p.OfWhittle = result.RatioOf(result.Share(p.Reward, p.Whittle))
+	}
+}
+
+// Recorded returns the record of a run that was played elsewhere, in the world of the
+// scene under the run's seed: what was earned over its epochs, and what, over those of
+// the evaluation, in the scene that this one becomes. Who is the name of the policy.
+func (e *Engine) Recorded(ctx context.Context, c *Job, who string, learning, learned *Account) (*Record, error) {
+	exact, err := e.exact(ctx, c, nil)
+	if err != nil {
+		return nil, err
+	}
+	rec := c.Scene.record(c.Level, c.Steps)
+	rec.Run = c.Run
+	rec.Run.Learner = map[string]any{"algorithm": who}
+	rec.Curve = slices.Clone(learning.curve)
+	if rec.Learning, err = learning.figures(rec.Bound); err != nil {
+		return nil, err
+	}
+	if rec.Learned, err = learned.figures(rec.Bound); err != nil {
+		return nil, err
+	}
+	rec.addRatios(exact)
+	return rec, nil
+}
+
+// Build builds the learner or policy as a run would, for a program that crawls by
+// itself under those terms. The learner is nil where nothing learns.
+func (c *Job) Build(t env.Terms) (env.Agent, learner.Learner, error) {
+	return c.Scene.build(c.play(), t)
 }
 
 // SavedConfig returns what [learner.Saved] says of the learner of the run.
@@ -177,41 +226,6 @@ func holdsRun(file, run string) bool {
 	saved, err := learner.Decode(data)
 	var name string
 	return err == nil && json.Unmarshal(saved.Run, &name) == nil && name == run
-}
-
-// Recorded returns the record of a run that was played elsewhere, in the world of the
-// scene under the run's seed: what was earned over its epochs, and what, over those of
-// the evaluation, in the scene that this one becomes. Who is the name of the policy.
-func (e *Engine) Recorded(ctx context.Context, c *Job, who string, learning, learned *Account) (*Record, error) {
-	exact, err := e.exact(ctx, c, nil)
-	if err != nil {
-		return nil, err
-	}
-	rec := c.Scene.record(c.Level, c.Steps)
-	rec.Run = c.Run
-	rec.Run.Learner = map[string]any{"algorithm": who}
-	rec.Curve = slices.Clone(learning.curve)
-	if rec.Learning, err = learning.figures(rec.Bound); err != nil {
-		return nil, err
-	}
-	if rec.Learned, err = learned.figures(rec.Bound); err != nil {
-		return nil, err
-	}
-	rec.addRatios(exact)
-	return rec, nil
-}
-
-// addRatios fills in the shares of what exact Whittle earned in the same epochs.
-func (r *Record) addRatios(exact *Record) {
-	r.Learning.Whittle, r.Learned.Whittle = exact.Learning.Reward, exact.Learned.Reward
-	for _, f := range []*Figures{&r.Learning, &r.Learned} {
-		f.OfWhittle = result.RatioOf(result.Share(f.Reward, f.Whittle))
-	}
-	for k := range r.Curve {
-		p := &r.Curve[k]
-		p.Whittle = exact.Curve[k].Reward
-		p.OfWhittle = result.RatioOf(result.Share(p.Reward, p.Whittle))
-	}
 }
 
 // Hash names a job but for its seed: it is that of all settings and of what the files

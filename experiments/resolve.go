@@ -13,7 +13,6 @@ import (
 
 	"ephemera/baselines/index"
 	"ephemera/env"
-	"ephemera/learner"
 )
 
 // Engine performs runs. It keeps the scenes and the runs of exact Whittle that
@@ -216,14 +215,6 @@ func (c *Job) Under(seed uint64) *Job {
 	return &other
 }
 
-// play returns the run as its scene plays it.
-func (c *Job) play() Play {
-	return Play{
-		Entry: c.Entry, Settings: c.Settings, Level: c.Level,
-		Seed: c.Seed, Epochs: c.Steps, Evaluation: c.Evaluation,
-	}
-}
-
 // DefaultLearner returns the learner of runs in the scene of the job, with its knowledge, that
 // name none: the first that runs there, or, where none does, the first with that knowledge.
 func (c *Job) DefaultLearner() (*Entry, error) {
@@ -233,12 +224,6 @@ func (c *Job) DefaultLearner() (*Entry, error) {
 		}
 	}
 	return FindLearner("", c.Level)
-}
-
-// Build builds the learner or policy as a run would, for a program that crawls by
-// itself under those terms. The learner is nil where nothing learns.
-func (c *Job) Build(t env.Terms) (env.Agent, learner.Learner, error) {
-	return c.Scene.build(c.play(), t)
 }
 
 // cache keeps what many runs share.

@@ -198,7 +198,8 @@ func (s Scene) playPart(ctx context.Context, p Play, epochs int, learned learner
 	if !p.Entry.Learns && !slices.Contains(p.Entry.Levels, p.Level) {
 		shown = p.Entry.FirstLevel() // it does not look at what else is shown
 	}
-	world, err := s.Open(p.Seed, shown, p.Entry.overruns(p.Settings))
+	overrun := p.Entry.Overruns != nil && p.Entry.Overruns(p.Settings)
+	world, err := s.Open(p.Seed, shown, overrun)
 	if err != nil {
 		return nil, err
 	}

@@ -217,20 +217,6 @@ func (g *Group) replicates(runs []float64) []float64 {
 	return runs
 }
 
-// share estimates the mean share that the runs of x have of what those of y earn.
-func (g *Group) share(x, y sample) stats.Estimate {
-	runs := result.Shares(x.runs, y.runs)
-	if !x.days {
-		return sample{runs: runs, replicates: g.replicates(runs)}.mean()
-	}
-	if floats.Sum(y.replicates) < 0 {
-		x, y = y, x // as result.Share has it
-	}
-	e := stats.EstimateRatio(x.replicates, y.replicates, blockDays)
-	e.Value = stats.Mean(runs)
-	return e
-}
-
 // Values returns a figure of the runs that there are.
 func (g *Group) Values(figure int) []float64 {
 	x, _ := g.pair(g, figure)
