@@ -208,11 +208,14 @@ func (e *Engine) scene(ctx context.Context, r Run, in env.Instance, level env.Le
 	})
 }
 
-// Under returns the job under a seed.
-func (c *Job) Under(seed uint64) *Job {
-	other := *c
-	other.Seed = seed
-	return &other
+// UnderSeeds returns the job under its seed and those that follow, so many in all.
+func (c *Job) UnderSeeds(n int) (all []*Job) {
+	for k := range n {
+		other := *c
+		other.Seed += uint64(k)
+		all = append(all, &other)
+	}
+	return all
 }
 
 // DefaultLearner returns the learner of runs in the scene of the job, with its knowledge, that

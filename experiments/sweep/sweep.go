@@ -45,9 +45,7 @@ func Run(ctx context.Context, c *Config, b experiments.Batch) (*Summary, error) 
 // Jobs returns all runs, those of one cell one after the other.
 func (c *Config) Jobs() (jobs []*experiments.Job) {
 	for _, cell := range c.Cells {
-		for k := range c.Seeds {
-			jobs = append(jobs, cell.job.Under(uint64(k)+1))
-		}
+		jobs = append(jobs, cell.job.UnderSeeds(c.Seeds)...) // from 1 on
 	}
 	return jobs
 }

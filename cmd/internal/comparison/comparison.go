@@ -150,16 +150,12 @@ func (c *Comparison) runFor(policy string) experiments.Run {
 	return run
 }
 
-// withInstance returns the run on the instance of that number.
-func (c *Comparison) withInstance(r experiments.Run, k int) experiments.Run {
-	r.Instance.Name = c.Instances[k]
-	return r
-}
-
 // Choose returns the contenders of those names, or all that apply. learned stands for
 // the learner of -algorithm.
 func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, error) {
-	base, err := c.Engine.Resolve(ctx, c.withInstance(c.runFor("whittle"), 0))
+	run := c.runFor("whittle")
+	run.Instance.Name = c.Instances[0]
+	base, err := c.Engine.Resolve(ctx, run)
 	if err != nil {
 		return nil, WrongSetting(err)
 	}
@@ -179,61 +175,78 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 		}
 	}
 	var chosen []Contender
-	var has []string
+	var has []string // settings
 	seen := map[string]bool{}
 	for _, name := range names {
-		name = strings.TrimSpace(name)
-		if name == "learning" {
+		if name = strings.TrimSpace(name); name == "learning" {
 			name = "learned" // one contender gives both rows
 		}
 		if seen[name] {
 			continue
 		}
 		seen[name] = true
-		e := c.learner
-		x := Contender{Contender: experiments.Contender{Name: name}, Optional: all}
-		if name == "learned" {
-			x.Name, x.Optional = "", false
-		} else if e, err = experiments.Find(name); err != nil && strings.HasPrefix(name, experiments.SavedPrefix) {
+		x, keys, err := c.contender(ctx, name, all)
+		if err != nil {
 			return nil, err
-		} else if err != nil {
-			return nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
 		}
-		x.Learns = e.Learns
-		run := c.runFor(e.Name)
-		for _, key := range e.Keys(c.Level) {
-			if v, ok := c.settings[key]; ok {
-				run.Learner[key] = v
-			}
-			has = append(has, key)
-		}
-		for k := range c.Instances {
-			j, err := c.Engine.Resolve(ctx, c.withInstance(run, k))
-			if err != nil && x.Optional && k > 0 {
-				c.left = append(c.left, fmt.Sprintf("%s is left out: %v", name, err))
-				x.Jobs = nil
-				break
-			} else if err != nil {
-				return nil, WrongSetting(err)
-			}
-			x.Jobs = append(x.Jobs, j)
-		}
+		has = append(has, keys...)
 		if x.Jobs != nil {
 			chosen = append(chosen, x)
 		}
 	}
+	return chosen, c.allSet(has)
+}
+
+// contender returns the contender of a name and the settings that it has. One that is optional
+// has no jobs if it fits the first instance and not all of them.
+func (c *Comparison) contender(
+	ctx context.Context, name string, optional bool,
+) (x Contender, keys []string, err error) {
+	e := c.learner
+	x = Contender{Contender: experiments.Contender{Name: name}, Optional: optional}
+	if name == "learned" {
+		x.Name, x.Optional = "", false
+	} else if e, err = experiments.Find(name); err != nil && strings.HasPrefix(name, experiments.SavedPrefix) {
+		return x, nil, err
+	} else if err != nil {
+		return x, nil, cli.Usagef("-policies: %w, learning, learned and file:DIR", err)
+	}
+	x.Learns = e.Learns
+	run := c.runFor(e.Name)
+	keys = e.Keys(c.Level)
+	for _, key := range keys {
+		if v, ok := c.settings[key]; ok {
+			run.Learner[key] = v
+		}
+	}
+	for k, instance := range c.Instances {
+		run.Instance.Name = instance
+		j, err := c.Engine.Resolve(ctx, run)
+		if err != nil && x.Optional && k > 0 {
+			c.left = append(c.left, fmt.Sprintf("%s is left out: %v", name, err))
+			x.Jobs = nil
+			break
+		} else if err != nil {
+			return x, nil, WrongSetting(err)
+		}
+		x.Jobs = append(x.Jobs, j)
+	}
+	return x, keys, nil
+}
+
+// allSet is the error of a setting of -set that no contender has.
+func (c *Comparison) allSet(has []string) error {
 	for key := range c.settings {
-		if !slices.Contains(has, key) {
-			if has == nil {
-				return nil, cli.Usagef("none of the compared policies has a setting %q, nor any other; "+
-					"leave out -set", key)
-			}
+		switch {
+		case has == nil:
+			return cli.Usagef("none of the compared policies has a setting %q, nor any other; leave out -set", key)
+		case !slices.Contains(has, key):
 			slices.Sort(has)
-			return nil, cli.Usagef("none of the compared policies has the setting %q; allowed are %s",
+			return cli.Usagef("none of the compared policies has the setting %q; allowed are %s",
 				key, strings.Join(slices.Compact(has), ", "))
 		}
 	}
-	return chosen, nil
+	return nil
 }
 
 // Perform runs what is missing, and returns what the contenders bring, and its report,
@@ -248,10 +261,11 @@ func (c *Comparison) Perform(
 	var jobs []*experiments.Job
 	for _, x := range contenders {
 		for _, j := range x.Jobs {
-			for n := range c.Seeds {
-				jobs = append(jobs, j.Under(j.Seed+uint64(n)))
-			}
+			jobs = append(jobs, j.UnderSeeds(c.Seeds)...)
 		}
+	}
+	if c.Batch.Dir != "" {
+		c.Batch.Timing = filepath.Join(c.Batch.Dir, "timing.json")
 	}
 	out, err := c.Engine.PerformAll(ctx, jobs, c.Batch)
 	if err != nil {
@@ -287,7 +301,6 @@ func (c *Comparison) KeepCommand() error {
 	if c.Batch.Dir == "" {
 		return nil
 	}
-	c.Batch.Timing = filepath.Join(c.Batch.Dir, "timing.json")
 	command := "go run ./cmd/" + c.Flags.Name() + " " + cli.Quote(c.args...) + "\n"
 	if err := files.Put(filepath.Join(c.Batch.Dir, "command.txt"), []byte(command)); err != nil {
 		return fmt.Errorf("-out: %w", err)
