@@ -200,19 +200,17 @@ func Parts(contenders []Contender) (all []Part) {
 
 // RunsTable has a row for each part of each run.
 func RunsTable(contenders []Contender) *result.Table {
-	fields := []result.Field[Part]{
-		{Name: "policy", Of: func(p Part) any { return p.Policy }},
-		{Name: "instance", Of: func(p Part) any { return p.Instance }},
-		{Name: "seed", Of: func(p Part) any { return p.Seed }},
-		{Name: "epochs", Of: func(p Part) any { return p.Epochs }},
-	}
+	t := &result.Table{Header: []string{"policy", "instance", "seed", "epochs"}}
 	for _, m := range result.Measures {
-		of := func(p Part) any { return *m.Of(&p.Outcome) }
-		fields = append(fields, result.Field[Part]{Name: m.Column, Of: of})
+		t.Header = append(t.Header, m.Column)
 	}
-	return result.List(Parts(contenders), append(fields, []result.Field[Part]{
-		{Name: "whittle", Of: func(p Part) any { return p.Whittle }},
-		{Name: "of_whittle", Of: func(p Part) any { return p.OfWhittle }},
-		{Name: "of_bound", Of: func(p Part) any { return p.OfBound }},
-	}...))
+	t.Header = append(t.Header, "whittle", "of_whittle", "of_bound")
+	for _, p := range Parts(contenders) {
+		cells := []any{p.Policy, p.Instance, p.Seed, p.Epochs}
+		for _, m := range result.Measures {
+			cells = append(cells, *m.Of(&p.Outcome))
+		}
+		t.Add(append(cells, p.Whittle, p.OfWhittle, p.OfBound)...)
+	}
+	return t
 }

@@ -165,24 +165,23 @@ func (r *Report) Document() Document {
 
 // rows is the table of CSV.
 func (r *Report) rows() *Table {
-	fields := []Field[Row]{
-		{"instance", func(Row) any { return r.Instance }},
-		{"algorithm", func(Row) any { return r.Algorithm }},
-		{"knowledge", func(Row) any { return r.Knowledge }},
-		{"budget", func(Row) any { return r.Budget }},
-		{"steps", func(Row) any { return r.Steps }},
-		{"seeds", func(Row) any { return r.Seeds }},
-		{"seed", func(Row) any { return r.Seed }},
-	}
+	t := &Table{Header: []string{"instance", "algorithm", "knowledge", "budget", "steps", "seeds", "seed"}}
+	var ordered []column
 	for _, late := range []bool{false, true} {
 		for _, c := range columns {
 			if c.late == late {
-				of := func(x Row) any { return reflect.ValueOf(c.in(&x)).Elem().Interface() }
-				fields = append(fields, Field[Row]{c.name, of})
+				t.Header, ordered = append(t.Header, c.name), append(ordered, c)
 			}
 		}
 	}
-	return List(r.Results, fields)
+	for _, row := range r.Results {
+		cells := []any{r.Instance, r.Algorithm, r.Knowledge, r.Budget, r.Steps, r.Seeds, r.Seed}
+		for _, c := range ordered {
+			cells = append(cells, reflect.ValueOf(c.in(&row)).Elem().Interface())
+		}
+		t.Add(cells...)
+	}
+	return t
 }
 
 // Table is the table that people read. Columns that no row fills are left out, and what

@@ -63,29 +63,6 @@ func Tabulate[Row any](rows []Row, columns []Column[Row]) *Table {
 	return t
 }
 
-// Field is a column for programs: what it is called, and what a row has there, in the
-// forms of [Table.Add].
-type Field[Row any] struct {
-	Name string
-	Of   func(Row) any
-}
-
-// List returns the table of rows, with every field.
-func List[Row any](rows []Row, fields []Field[Row]) *Table {
-	t := &Table{}
-	for _, f := range fields {
-		t.Header = append(t.Header, f.Name)
-	}
-	for _, row := range rows {
-		cells := make([]any, len(fields))
-		for k, f := range fields {
-			cells[k] = f.Of(row)
-		}
-		t.Add(cells...)
-	}
-	return t
-}
-
 // Add appends a row: text as it is, numbers in as many digits as they have, and nothing
 // for a number that is missing or not finite. It panics if the row is not as long
 // as the header.

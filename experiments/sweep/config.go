@@ -424,12 +424,3 @@ func (c *Config) identify() error {
 	}
 	return nil
 }
-
-// problem says what a cell solves: instance and world, but for what is believed
-// of it and for how content arrives.
-func (cell *Cell) problem() string {
-	r := cell.Run
-	return fmt.Sprint(r.Instance.Name, r.Instance.Law, r.Instance.Objective, r.Instance.Budget,
-		cmp.Or(r.World.Marks, experiments.UsualWorld.Marks), r.World.Trace, r.World.Epoch, r.World.Decay, r.World.Split,
-		r.World.FeedbackDelay == "never")
-}

@@ -12,6 +12,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -163,6 +164,15 @@ func (s *Summary) summarize(c *Config, records []*experiments.Record) {
 	if same {
 		s.Verdict = sum.Verdict
 	}
+}
+
+// problem says what a cell solves: instance and world, but for what is believed
+// of it and for how content arrives.
+func (cell *Cell) problem() string {
+	r := cell.Run
+	return fmt.Sprint(r.Instance.Name, r.Instance.Law, r.Instance.Objective, r.Instance.Budget,
+		cmp.Or(r.World.Marks, experiments.UsualWorld.Marks), r.World.Trace, r.World.Epoch, r.World.Decay, r.World.Split,
+		r.World.FeedbackDelay == "never")
 }
 
 // worlds says which cells play in which world, nothing where all play in one. What a
