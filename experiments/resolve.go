@@ -48,10 +48,7 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
 	if r.Evaluation < 0 {
 		return nil, wrong("evaluation is %d; allowed is 0 epochs or more", r.Evaluation)
 	}
-	if c.Entry, c.Level, err = r.contender(); err != nil {
-		return nil, err
-	}
-	if c.Settings, err = c.configure(c.Entry, c.Level); err != nil {
+	if err := c.configure(); err != nil {
 		return nil, err
 	}
 	in := env.Instance{Budget: r.Instance.Budget}

@@ -278,23 +278,27 @@ func (e *Entry) Configure(level env.Level, keys map[string]any) (any, error) {
 	return s, nil
 }
 
-// configure returns the settings of the entry at that level, which the run then has spelt out.
-func (r *Run) configure(e *Entry, level env.Level) (settings any, err error) {
-	keys := maps.Clone(r.Learner)
+// configure finds the learner or policy of a job, its level and its settings, which the run then has
+// spelt out.
+func (c *Job) configure() (err error) {
+	if c.Entry, c.Level, err = c.contender(); err != nil {
+		return err
+	}
+	keys := maps.Clone(c.Learner)
 	delete(keys, "algorithm")
-	if settings, err = e.Configure(level, keys); err != nil {
-		return nil, err
+	if c.Settings, err = c.Entry.Configure(c.Level, keys); err != nil {
+		return err
 	}
-	r.Learner = map[string]any{"algorithm": e.Name}
-	if level != e.FirstLevel() {
-		r.Learner["algorithm"] = e.Name + "@" + string(level)
+	c.Learner = map[string]any{"algorithm": c.Entry.Name}
+	if c.Level != c.Entry.FirstLevel() {
+		c.Learner["algorithm"] = c.Entry.Name + "@" + string(c.Level)
 	}
-	if settings != nil {
-		for key, field := range fields(reflect.ValueOf(settings).Elem()) {
-			r.Learner[key] = plainValue(field)
+	if c.Settings != nil {
+		for key, field := range fields(reflect.ValueOf(c.Settings).Elem()) {
+			c.Learner[key] = plainValue(field)
 		}
 	}
-	return settings, nil
+	return nil
 }
 
 // Keys lists the settings at that level in their order.

@@ -157,7 +157,7 @@ func (c *Comparison) Choose(ctx context.Context, names []string) ([]Contender, e
 	run.Instance.Name = c.Instances[0]
 	base, err := c.Engine.Resolve(ctx, run)
 	if err != nil {
-		return nil, WrongSetting(err)
+		return nil, wrongSetting(err)
 	}
 	c.Run.World = base.World // one for all
 	if c.algorithm == "" {
@@ -227,7 +227,7 @@ func (c *Comparison) contender(
 			x.Jobs = nil
 			break
 		} else if err != nil {
-			return x, nil, WrongSetting(err)
+			return x, nil, wrongSetting(err)
 		}
 		x.Jobs = append(x.Jobs, j)
 	}
@@ -279,7 +279,7 @@ func (c *Comparison) Perform(
 		errs := out.Errors[i*each : (i+1)*each]
 		if k := slices.IndexFunc(errs, func(err error) bool { return err != nil }); k >= 0 {
 			if !x.Optional {
-				return nil, nil, WrongSetting(errs[k])
+				return nil, nil, wrongSetting(errs[k])
 			}
 			left = append(left, fmt.Sprintf("%s is left out: %v", x.Name, errs[k]))
 			continue
@@ -329,9 +329,9 @@ func (c *Comparison) Tell(r *result.Report, kept map[string]result.Printed, stdo
 	return errors.Join(result.Print(stdout, r, c.Format), err)
 }
 
-// WrongSetting marks an error, if it is of a setting, as one of how the command was
+// wrongSetting marks an error, if it is of a setting, as one of how the command was
 // called.
-func WrongSetting(err error) error {
+func wrongSetting(err error) error {
 	if errors.As(err, new(*experiments.SettingError)) {
 		return cli.Usagef("%w", err)
 	}
