@@ -65,42 +65,14 @@ var reward = slices.IndexFunc(result.Measures, func(m result.Measure) bool { ret
 // the row of the policy whittle, ordered by reward, rows that break the budget last.
 func Compare(contenders []Contender, level env.Level, seeds int, first uint64) result.Report {
 	var groups []Group
-	var learners []string
-	speed := 0.
 	for _, c := range contenders {
 		groups = append(groups, c.groups(seeds)...)
-		if c.Learns {
-			speed = cmp.Or(speed, c.Records[0].Speed) // of the first
-			learners = append(learners, strings.TrimSuffix(c.Records[0].Run.Algorithm(), "@"+string(level)))
-		}
 	}
-	records := groups[0].Records
-	rep := result.Report{
-		Instance: records[0].Instance, Algorithm: strings.Join(learners, "+"), Knowledge: string(level),
-		Budget: records[0].Run.Instance.Budget, Steps: records[0].part(groups[0].Learning).Epochs,
-		Seeds: seeds, Seed: first, Speed: speed,
-	}
-	several := map[string]bool{} // instances: each compared under every seed, or each seed's own
-	for _, r := range records {
-		several[r.Instance] = true
-	}
-	if n := len(several); n > 1 {
-		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)
-	}
-	var bounds []float64
-	for _, r := range records {
-		bounds = append(bounds, r.Bound.Value())
-	}
-	rep.Bound = result.RatioOf(stats.Mean(bounds))
 	if k := slices.IndexFunc(contenders, Contender.isWhittle); k >= 0 {
 		whittle := groups[slices.IndexFunc(groups, func(g Group) bool { return g.Name == contenders[k].Name })]
 		for k := range groups {
 			groups[k].Than = &whittle
 		}
-	}
-	var shown []int
-	if len(records) > 1 { // one run has no interval
-		shown = []int{reward}
 	}
 	sum := Summarize(groups, reward)
 	verdicts := []string{sum.Verdict}
@@ -117,10 +89,45 @@ func Compare(contenders []Contender, level env.Level, seeds int, first uint64) r
 		rest := slices.DeleteFunc(slices.Clone(sum.Order), learning)
 		sum.Order = append(slices.DeleteFunc(sum.Order, func(i int) bool { return !learning(i) }), rest...)
 	}
+	var bounds []float64
+	for _, r := range groups[0].Records {
+		bounds = append(bounds, r.Bound.Value())
+	}
+	rep := compared(contenders, groups[0], level)
+	rep.Seeds, rep.Seed, rep.Bound = seeds, first, result.RatioOf(stats.Mean(bounds))
 	for _, i := range sum.Order {
 		rep.Results = append(rep.Results, groups[i].report(&sum.Rows[i], bounds))
 	}
+	var shown []int
+	if len(groups[0].Records) > 1 { // one run has no interval
+		shown = []int{reward}
+	}
 	rep.Notes = slices.Concat([]string{rep.Sentence()}, sum.Notes, Warnings(sum.Rows, shown), verdicts)
+	return rep
+}
+
+// compared opens the report of contenders: what was run, as the runs of one group have it.
+func compared(contenders []Contender, g Group, level env.Level) result.Report {
+	one := g.Records[0]
+	rep := result.Report{
+		Instance: one.Instance, Knowledge: string(level), Budget: one.Run.Instance.Budget,
+		Steps: one.part(g.Learning).Epochs,
+	}
+	several := map[string]bool{} // instances: each compared under every seed, or each seed's own
+	for _, r := range g.Records {
+		several[r.Instance] = true
+	}
+	if n := len(several); n > 1 {
+		rep.Instance = fmt.Sprintf("%s and %d more", rep.Instance, n-1)
+	}
+	var learners []string
+	for _, c := range contenders {
+		if c.Learns {
+			rep.Speed = cmp.Or(rep.Speed, c.Records[0].Speed) // of the first
+			learners = append(learners, strings.TrimSuffix(c.Records[0].Run.Algorithm(), "@"+string(level)))
+		}
+	}
+	rep.Algorithm = strings.Join(learners, "+")
 	return rep
 }
 

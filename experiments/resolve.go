@@ -73,22 +73,43 @@ func (e *Engine) Resolve(ctx context.Context, r Run) (c *Job, err error) {
 	return c, nil
 }
 
-// runs says which learners, or which policies, run in a scene at a level.
-func runs(s Scene, level env.Level, learners bool) string {
-	var all []*Entry
-	for _, e := range Catalogue() {
-		if e.Learns == learners && e.WhyNot(s, level) == "" {
-			all = append(all, e)
+// instance returns the instance of a run without a recording.
+func (e *Engine) instance(r Run) (in env.Instance, err error) {
+	key, err := json.Marshal(r.Instance)
+	if err != nil {
+		return in, err
+	}
+	return e.instances.get(string(key), func() (in env.Instance, err error) {
+		name := r.Instance.Name
+		if law := r.Instance.Law; law != "" {
+			if err := env.CheckLaw(law); err != nil {
+				return in, &SettingError{err}
+			}
+			name += ":" + law
 		}
+		if in, err = named(name, r.Instance.Budget); err != nil {
+			return in, err
+		}
+		o, err := env.ParseObjective(r.Instance.Objective)
+		if err == nil && o.Law != "" && r.Instance.Law != "" {
+			err = fmt.Errorf("law is %q and objective %q; allowed is one of them, as an objective is a law",
+				r.Instance.Law, r.Instance.Objective)
+		}
+		if err != nil {
+			return in, &SettingError{err}
+		}
+		return in.WithObjective(o, time.Hour), nil
+	})
+}
+
+// named is [env.Named]. Its error is a *SettingError, unless it is about the file of the instance.
+func named(name string, budget float64) (env.Instance, error) {
+	in, err := env.Named(name, budget)
+	ofFile := strings.Contains(name, ".toml") && (budget == 0 || !errors.Is(err, env.ErrBudget))
+	if err != nil && !ofFile {
+		err = &SettingError{err}
 	}
-	switch {
-	case all == nil && level == env.LevelOnline && s.Instance.Objective.Law == "" &&
-		slices.ContainsFunc(s.Instance.Sources, byAge):
-		return "learners run where -objective names the law, in place of -law or the instance"
-	case all == nil:
-		return "no learner does with knowledge " + string(level) // a policy always does
-	}
-	return "allowed are " + names(all)
+	return in, err
 }
 
 // resolveWorld fills in the kind of the world of an instance, or of a recording, and its
@@ -138,45 +159,6 @@ func (c *Job) resolveWorld(in env.Instance) error {
 // itemed reports whether a source publishes items, and is no page.
 func itemed(s env.Source) bool { return !changing(s) }
 
-// instance returns the instance of a run without a recording.
-func (e *Engine) instance(r Run) (in env.Instance, err error) {
-	key, err := json.Marshal(r.Instance)
-	if err != nil {
-		return in, err
-	}
-	return e.instances.get(string(key), func() (in env.Instance, err error) {
-		name := r.Instance.Name
-		if law := r.Instance.Law; law != "" {
-			if err := env.CheckLaw(law); err != nil {
-				return in, &SettingError{err}
-			}
-			name += ":" + law
-		}
-		if in, err = named(name, r.Instance.Budget); err != nil {
-			return in, err
-		}
-		o, err := env.ParseObjective(r.Instance.Objective)
-		if err == nil && o.Law != "" && r.Instance.Law != "" {
-			err = fmt.Errorf("law is %q and objective %q; allowed is one of them, as an objective is a law",
-				r.Instance.Law, r.Instance.Objective)
-		}
-		if err != nil {
-			return in, &SettingError{err}
-		}
-		return in.WithObjective(o, time.Hour), nil
-	})
-}
-
-// named is [env.Named]. Its error is a *SettingError, unless it is about the file of the instance.
-func named(name string, budget float64) (env.Instance, error) {
-	in, err := env.Named(name, budget)
-	ofFile := strings.Contains(name, ".toml") && (budget == 0 || !errors.Is(err, env.ErrBudget))
-	if err != nil && !ofFile {
-		err = &SettingError{err}
-	}
-	return in, err
-}
-
 // scene returns the scene of a resolved run, whose instance has the budget alone where a
 // recording is played.
 func (e *Engine) scene(ctx context.Context, r Run, in env.Instance, level env.Level) (*Scene, error) {
@@ -203,6 +185,24 @@ func (e *Engine) scene(ctx context.Context, r Run, in env.Instance, level env.Le
 		scene.relaxed = sync.OnceValues(func() (bound, price float64) { return index.Bound(scene.Instance) })
 		return &scene, nil
 	})
+}
+
+// runs says which learners, or which policies, run in a scene at a level.
+func runs(s Scene, level env.Level, learners bool) string {
+	var all []*Entry
+	for _, e := range Catalogue() {
+		if e.Learns == learners && e.WhyNot(s, level) == "" {
+			all = append(all, e)
+		}
+	}
+	switch {
+	case all == nil && level == env.LevelOnline && s.Instance.Objective.Law == "" &&
+		slices.ContainsFunc(s.Instance.Sources, byAge):
+		return "learners run where -objective names the law, in place of -law or the instance"
+	case all == nil:
+		return "no learner does with knowledge " + string(level) // a policy always does
+	}
+	return "allowed are " + names(all)
 }
 
 // UnderSeeds returns the job under its seed and those that follow, so many in all.

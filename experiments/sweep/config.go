@@ -285,11 +285,8 @@ func isLearners(key string) bool { return strings.HasPrefix(key, "learner.") }
 
 // chooseLearner gives a cell that names no learner the one that train and bench take there.
 func (c *Config) chooseLearner(ctx context.Context, cell *Cell) error {
-	first, err := experiments.FindLearner("", "")
-	if err != nil {
-		return err
-	}
 	run := cell.Run
+	first := experiments.Learners()[0]
 	if err := run.Set(experiments.AlgorithmKey, "whittle@"+string(first.FirstLevel())); err != nil {
 		return err
 	}
