@@ -21,10 +21,10 @@ import (
 // What a run brings depends on the run alone: not on the engine, other runs or
 // the number of workers.
 type Engine struct {
-	instances cache[string, env.Instance]
-	scenes    cache[string, *Scene]
-	whittle   cache[string, *Record]
-	sums      cache[string, [32]byte] // of files that settings name
+	instances cache[env.Instance]
+	scenes    cache[*Scene]
+	whittle   cache[*Record]
+	sums      cache[[32]byte] // of files that settings name
 }
 
 // Job is a resolved run: every setting is spelt out, and it is ready to be performed.
@@ -227,10 +227,10 @@ func (c *Job) DefaultLearner() (*Entry, error) {
 }
 
 // cache keeps what many runs share.
-type cache[K comparable, V any] struct{ kept sync.Map }
+type cache[V any] struct{ kept sync.Map }
 
 // get returns what is kept under a key, or else builds it.
-func (c *cache[K, V]) get(key K, build func() (V, error)) (V, error) {
+func (c *cache[V]) get(key string, build func() (V, error)) (V, error) {
 	if v, ok := c.kept.Load(key); ok {
 		return v.(V), nil
 	}
