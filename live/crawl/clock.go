@@ -74,9 +74,10 @@ func (c *Crawler) keepClock() {
 // set has all that was kept be of a clock that was set.
 func (c *Crawler) set(s shift) {
 	c.latest = c.latest.Add(s.by)
-	c.opt.Log.Warn("the clock was set; waits go on from there", "time", c.latest.UTC(), "by", s.by)
+	c.opt.Log.Warn("the clock was set; waits go on from there", "now", c.latest.UTC(), "by", s.by)
 	c.listed = time.Time{}
 	s.move(&c.stats.Last)
+	s.move(&c.watched)
 	c.stats.set(s, c.latest)
 	for i := range c.recent {
 		s.move(&c.recent[i])

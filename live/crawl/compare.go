@@ -82,11 +82,12 @@ func (c *comparison) LeftItems() (n int) {
 type leftOut struct {
 	Why   string
 	Items int
-	Mean  time.Duration // until they were found
+	Mean  time.Duration // until they were found; 0 if that is not known
 }
 
 // Reasons to leave items out.
 const (
+	whileUnseen = "published while nobody saw what the reader fetched"
 	whileFailed = "published while their feeds failed, when nobody knows how other looks would have ended"
 	ofFailing   = "of feeds that fail, or failed in more than a quarter of the time"
 	ofSkipping  = "of feeds that skip hours, which the others do not know of"
@@ -103,10 +104,29 @@ type observed struct {
 	looks  []time.Time
 	items  []found
 	failed []gap // the times in which it failed
+	unseen []gap // the times in which its reader may have fetched it without being seen
 }
 
-// gap is a time from a look that did not fail to the next one, with others between them that did.
+// gap is a time between two looks: two that did not fail, with others between them that did, or two of
+// a reader, with others between them that nobody saw.
 type gap struct{ from, to time.Time }
+
+// within returns how much of a gap lies in a time.
+func (g gap) within(from, to time.Time) time.Duration {
+	if g.from.After(from) {
+		from = g.from
+	}
+	if g.to.Before(to) {
+		to = g.to
+	}
+	return max(0, to.Sub(from))
+}
+
+// hidden reports whether nobody saw what the reader did with the feed at a time. Of the look at the end of
+// a gap nobody knows which one it was.
+func (o *observed) hidden(at time.Time) bool {
+	return slices.ContainsFunc(o.unseen, func(g gap) bool { return at.After(g.from) && !at.After(g.to) })
+}
 
 // failing reports whether the feed failed at a time.
 func (o *observed) failing(at time.Time) bool {
@@ -198,6 +218,9 @@ func (c *Crawler) compareFrom(
 				o.since = e.At
 			}
 		}
+		if e.Unseen && !first {
+			o.unseen = append(o.unseen, gap{append(o.looks, e.Previous)[max(0, len(o.looks)-1)], e.At})
+		}
 		if e.Outcome != pushed {
 			o.looks = append(o.looks, e.At)
 		}
@@ -247,7 +270,7 @@ func (o *Options) compare(
 		return nil, err
 	}
 	opt := Options{
-		PerHour: float64(kept.looks) / out.To.Sub(out.From).Hours(), Objective: o.Objective,
+		PerHour: float64(kept.looks) / kept.seen.Hours(), Objective: o.Objective,
 		Shortest: o.Shortest, Longest: o.Longest,
 	}
 	length, budget := opt.epoch()
@@ -256,9 +279,11 @@ func (o *Options) compare(
 		how: env.ReplayOptions{
 			Epoch: length, Budget: budget, Decay: 1e-6, Part: env.PartWhole, Items: true, Overrun: true,
 		},
-		opt: opt, waits: kept.waits, measured: out.measured,
+		opt: opt, waits: kept.waits,
+		measured: func(i int, at time.Time) bool { return out.measured(at) && !all[out.feeds[i]].hidden(at) },
 		counts: func(i int, published time.Time) bool {
-			return out.measured(published) && !all[out.feeds[i]].failing(published)
+			f := all[out.feeds[i]]
+			return out.measured(published) && !f.hidden(published) && !f.failing(published)
 		},
 	}, o.Shadow)
 }
@@ -300,6 +325,7 @@ type collected struct {
 	waits   []time.Duration // between two looks at each feed, at least
 	minutes []float64       // from publication to look, of the items that are measured
 	looks   int             // of the time that is measured
+	seen    time.Duration   // of that time, in the mean over the feeds
 }
 
 // collect collects what was found, and counts what is left out.
@@ -313,7 +339,11 @@ func (c *comparison) collect(all map[string]*observed, begin time.Time) (*collec
 		f := all[name]
 		for _, it := range f.items {
 			why := f.left
-			if why == "" && f.failing(it.published) {
+			switch {
+			case why != "":
+			case f.hidden(it.published):
+				why = whileUnseen
+			case f.failing(it.published):
 				why = whileFailed
 			}
 			if wait := it.at.Sub(it.published).Minutes(); c.measured(it.published) && why != "" {
@@ -331,18 +361,27 @@ func (c *comparison) collect(all map[string]*observed, begin time.Time) (*collec
 		}
 		c.feeds, kept.waits = append(c.feeds, name), append(kept.waits, f.wait)
 		for _, at := range f.looks {
-			if c.measured(at) {
+			if c.measured(at) && !f.hidden(at) {
 				kept.looks++
 			}
 		}
+		kept.seen += c.To.Sub(c.From)
+		for _, g := range f.unseen {
+			kept.seen -= g.within(c.From, c.To)
+		}
 	}
+	kept.seen /= time.Duration(max(1, len(c.feeds)))
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		mean := time.Duration(stat.Mean(left[why], nil) * float64(time.Minute))
+		if why == whileUnseen { // they may have been found sooner
+			mean = 0
+		}
 		c.Left = append(c.Left, leftOut{why, len(left[why]), mean})
 	}
 	c.Items, c.Feeds = len(kept.minutes), len(c.feeds)
 	if c.Items < comparedItems {
-		c.Why = fmt.Sprintf("needed are %d items; there are %d", comparedItems, c.Items)
+		c.Why = fmt.Sprintf("needed are %d items of the last half of the time since the first look; there are %d",
+			comparedItems, c.Items)
 	}
 	table.Flush()
 	return kept, table.Error()
@@ -399,7 +438,7 @@ type replayed struct {
 	how      env.ReplayOptions
 	opt      Options         // of a crawler with as many requests
 	waits    []time.Duration // between two looks at each feed, at least
-	measured func(time.Time) bool
+	measured func(i int, at time.Time) bool
 	counts   func(i int, published time.Time) bool
 }
 
@@ -447,7 +486,7 @@ func (r *replayed) playOut(ctx context.Context, w *env.Replay, s scheduler) (p p
 		for _, c := range crawls {
 			wait := int(math.Ceil(r.waits[c.Source].Seconds() / terms.Length))
 			limits.NotBefore[c.Source] = w.View().Epoch - 1 + wait
-			if r.measured(now) && !last {
+			if r.measured(c.Source, now) && !last {
 				p.looks++
 				if len(c.Items) == 0 {
 					p.empty++

@@ -56,8 +56,9 @@ const (
 	crawlName = "feeds" // in the store
 	workers   = 16      // requests under way
 	maxBytes  = 10 << 20
-	wholeSize = 250_000     // bytes of a feed that is sent whole for which Options.Unvalidated holds
-	rereading = time.Minute // of the list
+	wholeSize = 250_000       // bytes of a feed that is sent whole for which Options.Unvalidated holds
+	rereading = time.Minute   // of the list
+	blink     = 5 * rereading // without the list of a reader, in which it fetches no feed twice
 	asked     = "its server asks to wait"
 	published = "its publisher asks to wait"
 )
@@ -85,6 +86,8 @@ type Crawler struct {
 	listErr  error     // of the last reading
 	left     []error   // outlines of list that name no feed
 	listed   time.Time // when that was
+	watched  time.Time // when list was read
+	unseen   bool      // so long before, that the reader may have made fetches that nobody saw
 	underWay int
 	seq      uint64 // of the last entry of the journal
 	saved    time.Time
@@ -310,6 +313,7 @@ func (c *Crawler) reread(now time.Time) (err error) {
 		return err
 	}
 	c.checked = outlines
+	c.unseen, c.watched = now.Sub(c.watched) > blink, now
 	same := slices.EqualFunc(left, c.left, func(a, b error) bool { return a.Error() == b.Error() })
 	if c.list != nil && same && slices.EqualFunc(outlines, c.list, Outline.equal) {
 		return nil
@@ -406,10 +410,10 @@ func (c *Crawler) Tick() (begun int, err error) {
 func (c *Crawler) begin(r *record, fetched time.Time) {
 	c.underWay++
 	r.held = true
-	place := r.Place
+	place, unseen := r.Place, c.unseen
 	c.running.Go(func() {
 		l := c.look(place)
-		if l.byList = fetched; l.At.IsZero() {
+		if l.byList, l.unseen = fetched, unseen; l.At.IsZero() {
 			l.At = fetched
 		}
 		if err := c.take(r, &l); err != nil {

@@ -33,6 +33,7 @@ type Look struct {
 	feed.Result
 	At     time.Time // when it was, by the reader's clock; zero for now
 	byList time.Time // when the fetch was by the list of the reader, for which it is looked at; zero without one
+	unseen bool      // the reader may have fetched the feed more often since the look before
 }
 
 // Away says that a reader does not do what it is asked for, so that nothing is known of its feeds.

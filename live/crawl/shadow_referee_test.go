@@ -278,8 +278,16 @@ func TestRefereeShadow(t *testing.T) {
 	}
 
 	looks, items := map[string]int{}, map[string]map[uint64]bool{}
+	type when struct {
+		feed string
+		at   int64
+	}
+	unseen := map[when]bool{} // looks before which there may have been others
 	check(s.journal(0, func(e *entry) bool {
 		looks[e.Feed]++
+		if e.Unseen {
+			unseen[when{e.Feed, e.At.UnixNano()}] = true
+		}
 		if items[e.Feed] == nil {
 			items[e.Feed] = map[uint64]bool{}
 		}
@@ -335,11 +343,11 @@ func TestRefereeShadow(t *testing.T) {
 	if got.Why != "" {
 		t.Fatal(got.Why)
 	}
-	requests, perhaps, waits, sum := 0, 0, 0, 0.
+	requests, perhaps, waits, sum, lost := 0, 0, 0, 0., 0
 	in := func(at time.Time) bool { return !at.Before(got.From) && at.Before(got.To) }
 	for id, f := range r.feeds {
 		measured := slices.Contains(got.feeds, f.url)
-		from, last := 0, time.Time{}
+		from, last, seen := 0, time.Time{}, time.Time{}
 		for _, one := range r.fetches[id] {
 			if one.hidden {
 				continue
@@ -347,7 +355,8 @@ func TestRefereeShadow(t *testing.T) {
 			if one.unsure {
 				perhaps++
 			}
-			if in(one.at) && measured {
+			hidden := measured && unseen[when{f.url, one.at.UnixNano()}]
+			if in(one.at) && measured && !hidden {
 				requests++
 			}
 			for _, e := range f.entries[from:one.entries] {
@@ -355,11 +364,15 @@ func TestRefereeShadow(t *testing.T) {
 				if !at.Before(one.at) && !last.IsZero() {
 					at = last.Add(one.at.Sub(last) / 2)
 				}
-				if in(at) {
+				switch {
+				case in(at) && hidden && at.After(seen):
+					lost++
+				case in(at):
 					waits++
 					sum += one.at.Sub(at).Minutes()
 				}
 			}
+			seen = one.at
 			if from = one.entries; !one.fails {
 				last = one.at
 			}
@@ -369,7 +382,9 @@ func TestRefereeShadow(t *testing.T) {
 	counted, all := got.Items, float64(got.Items)*who.Mean.Minutes()
 	left := map[string]int{}
 	for _, l := range got.Left {
-		left[l.Why] = l.Items
+		if left[l.Why] = l.Items; l.Why == whileUnseen {
+			continue
+		}
 		counted += l.Items
 		all += float64(l.Items) * l.Mean.Minutes()
 	}
@@ -379,6 +394,9 @@ func TestRefereeShadow(t *testing.T) {
 	if math.Abs(float64(who.Requests-requests)) > float64(perhaps) ||
 		math.Abs(float64(counted-waits)) > .002*float64(waits) || math.Abs(all-sum) > .01*sum {
 		t.Errorf("the page says of the reader what it did not do: %+v, left out %+v", who, got.Left)
+	}
+	if left[whileUnseen] != lost || lost == 0 {
+		t.Errorf("%d entries are left out as fetches were not seen, of %d", left[whileUnseen], lost)
 	}
 	if left[ofFailing] == 0 || left[whileFailed] == 0 || left[ofNew] == 0 || got.LeftItems() > waits/4 {
 		t.Errorf("of %d entries are left out: %v", waits, left)

@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // readers are fakes of readers that fetch their feeds each hour by themselves, and count what
@@ -127,6 +130,80 @@ func TestShadow(t *testing.T) {
 				t.Errorf("each feed is fetched once an hour: %+v", got)
 			}
 		})
+	}
+}
+
+// TestShadowUnseen: where the crawler was stopped for ten hours, or the reader not reached, the page says of the
+// reader's other fetches what it says without that, of as many an hour, and what it leaves out.
+func TestShadowUnseen(t *testing.T) {
+	const n, days, begin, end = 12, 2, 30 * 60, 40 * 60 // minutes
+	play := func(stopped, away bool) *comparison {
+		r := readers(t, n)["Miniflux"]
+		var down atomic.Bool
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if down.Load() {
+				panic(http.ErrAbortHandler)
+			}
+			r.server.Config.Handler.ServeHTTP(w, q)
+		}))
+		defer server.Close()
+		l := newLife(t, server, 60)
+		l.Reader, l.Shadow, l.disk = NewMiniflux(server.URL, "token"), true, vfs.NewMem()
+		s := l.open(io.Discard)
+		first := s.now
+		for k := range n {
+			r.fetch(k, first)
+		}
+		for minute := range days * 24 * 60 {
+			l.Begin = first.Add(time.Duration(minute) * time.Minute)
+			switch {
+			case stopped && minute == begin:
+				check(s.Close())
+			case stopped && minute == end:
+				s = l.open(io.Discard)
+			}
+			down.Store(away && begin <= minute && minute < end)
+			if minute%5 == 0 {
+				r.fetch(minute/5%n, l.Begin.Add(-time.Second))
+			}
+			if !stopped || minute < begin || minute >= end {
+				s.now = l.Begin
+				s.pass(time.Minute)
+			}
+		}
+		page := s.comparedPage(t)
+		if strings.Contains(page, whileUnseen+".") != (stopped || away) || strings.Count(page, "at most 60") != 1 ||
+			!strings.Contains(page, "the learner would look, at most 60 requests an hour") {
+			t.Errorf("%.3000s", page)
+		}
+		if d := s.stats.Days[0].Quantile(.9); d > 90*time.Minute {
+			t.Errorf("nine tenths were found within %v", d)
+		}
+		check(s.Close())
+		return s.compared
+	}
+	whole := play(false, false)
+	if len(whole.Left) > 0 {
+		t.Errorf("left out are %+v", whole.Left)
+	}
+	for name, got := range map[string]*comparison{"stopped": play(true, false), "away": play(false, true)} {
+		if len(got.Rivals) == 0 || len(got.Left) != 1 || got.Left[0].Why != whileUnseen || got.Left[0].Mean > 0 {
+			t.Errorf("%s: %+v", name, got)
+			continue
+		}
+		if d := got.Items + got.LeftItems() - whole.Items; d < -2 || d > 2 {
+			t.Errorf("%s: %d items and %d that are left out, of %d", name, got.Items, got.LeftItems(), whole.Items)
+		}
+		hours := got.To.Sub(got.From).Hours()
+		for k, one := range got.Rivals[:3] {
+			if d := one.Mean - whole.Rivals[k].Mean; d.Abs() > 3*time.Minute {
+				t.Errorf("%s: %+v; want %+v", name, one, whole.Rivals[k])
+			}
+			want := float64(whole.Rivals[k].Requests) * (hours - 10.5) / hours
+			if d := float64(one.Requests) - want; d < -.1*want || d > .1*want {
+				t.Errorf("%s: %+v; want %.0f requests", name, one, want)
+			}
+		}
 	}
 }
 

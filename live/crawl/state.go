@@ -105,6 +105,7 @@ type entry struct {
 	Worth     float64      `json:"worth"` // of each item
 	NotBefore time.Time    `json:"not_before"`
 	Previous  time.Time    `json:"previous,omitzero"` // look at the feed; zero for the first
+	Unseen    bool         `json:"unseen,omitempty"`  // the reader may have fetched the feed more often since then
 
 	seq uint64 // 1, 2, …
 }
@@ -179,6 +180,7 @@ func (c *Crawler) load() error {
 		return err
 	}
 	c.mu.Lock()
+	c.watched = c.latest
 	err = c.reread(c.latest)
 	c.mu.Unlock()
 	if err != nil {

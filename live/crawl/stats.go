@@ -44,8 +44,8 @@ func (s *stats) add(e *entry) {
 	}
 	d.Items += len(e.Items)
 	s.Items += len(e.Items)
-	if e.Previous.IsZero() {
-		return // it had waited for the feed to be known
+	if e.Previous.IsZero() || e.Unseen {
+		return // it had waited for the feed to be known, or may have been found sooner
 	}
 	for _, it := range e.Items {
 		if !it.Published.IsZero() {

@@ -43,7 +43,7 @@ func (c *Crawler) take(r *record, l *Look) error {
 		r.Error = res.Err.Error()
 	}
 	asks := false // its hub
-	e := entry{At: now, Outcome: res.Outcome, Previous: r.Last}
+	e := entry{At: now, Outcome: res.Outcome, Previous: r.Last, Unseen: c.opt.Shadow && l.unseen}
 	switch res.Outcome {
 	case feed.Gone:
 		r.Gone = true

@@ -219,7 +219,7 @@ func (l *Learned) stepSince(crawl string) (time.Duration, error) {
 	_, now, step := clock.Follow(read, l.moment.Read)
 	if step != 0 {
 		l.log.Warn("the clock was set; the learned crawl goes on from there",
-			"crawl", crawl, "time", now.UTC(), "by", step)
+			"crawl", crawl, "now", now.UTC(), "by", step)
 	}
 	return step, err
 }

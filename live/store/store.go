@@ -591,7 +591,7 @@ func (s *Store) tick() {
 	read, now, by := clock.Follow(s.moment.Read, s.clocks())
 	s.moment = Moment{now, read, s.moment.Set + by}
 	if by != 0 {
-		s.opt.Log.Warn("the clock was set; waits go on from there", "time", now.UTC(), "by", by)
+		s.opt.Log.Warn("the clock was set; waits go on from there", "now", now.UTC(), "by", by)
 		s.shift(by)
 	}
 }
@@ -617,7 +617,7 @@ func (s *Store) advance() (more bool) {
 	if !back {
 		return more
 	}
-	s.opt.Log.Warn("the clock was set back; waits go on from there", "time", time.UnixMilli(now).UTC())
+	s.opt.Log.Warn("the clock was set back; waits go on from there", "now", time.UnixMilli(now).UTC())
 	s.setHolds()
 	if newest > now {
 		s.discoverBy(now)
