@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -224,6 +225,9 @@ func (c *Crawler) enlist(outlines []Outline) error {
 			}
 		}
 		r.listed, r.Worth, r.Categories = true, o.Worth, o.Categories
+		if c.opt.Reader != nil { // where people rename feeds
+			r.Title = cmp.Or(feed.Line(o.Title), r.Title)
+		}
 		if w, ok := c.opt.Worth[o.URL]; ok {
 			r.Worth = w
 		}

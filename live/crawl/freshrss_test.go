@@ -133,7 +133,7 @@ func (m *fakeFreshRSS) fetch(f *fakeFresh) {
 		if f.undated {
 			published = now.Truncate(time.Second)
 		}
-		f.entries = append(f.entries, fakeEntry{now.UnixMicro() + int64(len(f.entries)), published})
+		f.entries = append(f.entries, fakeEntry{now.UnixMicro() + int64(len(f.entries)), published, now})
 	}
 	f.checked = now
 }

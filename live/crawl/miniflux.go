@@ -49,10 +49,18 @@ type minifluxFeed struct {
 // minifluxEntry is what is read of an entry.
 type minifluxEntry struct {
 	ID        int64     `json:"id"`
+	Hash      string    `json:"hash"` // of what its feed names it by
 	Title     string    `json:"title"`
 	URL       string    `json:"url"`
 	Content   string    `json:"content"`
 	Published time.Time `json:"published_at"`
+	Created   time.Time `json:"created_at"` // when Miniflux found it
+}
+
+// name returns a number that the entry has in any database, where its feed gives it.
+func (e *minifluxEntry) name() uint64 {
+	n, _ := strconv.ParseUint(e.Hash[:min(16, len(e.Hash))], 16, 64)
+	return cmp.Or(n, uint64(e.ID))
 }
 
 // ask asks, and reads the answer into a value unless that is nil.
@@ -135,22 +143,24 @@ func (m *Miniflux) Entries(ctx context.Context, p feed.Place) Look {
 		out.Err = errors.New(f.Error)
 		return out
 	}
-	entries, err := m.entries(ctx, path, p.After)
+	entries, err := m.entries(ctx, path, p)
 	if err != nil {
 		out.Err = err
 		return out
 	}
 	found := &feed.Feed{Title: f.Title, Whole: true}
+	if len(entries) > 0 {
+		out.Place.After, out.Place.AfterAt = entries[0].ID, entries[0].Created
+	}
 	for _, e := range entries {
 		item := feed.Item{
-			ID: uint64(e.ID), Title: feed.Line(e.Title), Link: e.URL,
+			ID: e.name(), Title: feed.Line(e.Title), Link: e.URL,
 			Summary: feed.Summary(e.Content), Published: e.Published.UTC(),
 		}
 		if !e.Published.Before(f.CheckedAt) {
 			item.Published = time.Time{} // it has none, and was given that of the check
 		}
 		found.Items = append(found.Items, item)
-		out.Place.After = max(out.Place.After, e.ID)
 	}
 	out.Place.Final, out.Place.ETag, out.Place.LastModified = p.URL, f.ETag, f.LastModified
 	out.Outcome = feed.Unchanged
@@ -160,30 +170,41 @@ func (m *Miniflux) Entries(ctx context.Context, p feed.Place) Look {
 	return out
 }
 
-// entries returns the entries of a feed after one of them, the last first; at first, the last
-// ones.
-func (m *Miniflux) entries(
-	ctx context.Context, path string, after int64,
-) (entries []minifluxEntry, err error) {
-	query := url.Values{"order": {"id"}, "direction": {"desc"}, "limit": {strconv.Itoa(firstEntries)}}
+// entries returns the entries of a feed since a place, the last first; at first, the last ones. Where the last
+// one has a lower number than the place, those after it were removed, or the reader numbers anew, as it has
+// another database.
+func (m *Miniflux) entries(ctx context.Context, path string, p feed.Place) (entries []minifluxEntry, err error) {
+	ask := func(limit int, order string, after ...int64) (page []minifluxEntry, err error) {
+		query := url.Values{"order": {"id"}, "direction": {order}, "limit": {strconv.Itoa(limit)}}
+		for _, id := range after {
+			query.Set("after_entry_id", strconv.FormatInt(id, 10))
+		}
+		var answer struct{ Entries []minifluxEntry }
+		err = m.ask(ctx, http.MethodGet, path+"/entries?"+query.Encode(), &answer)
+		return answer.Entries, err
+	}
+	after := p.After
+	if after == 0 {
+		return ask(firstEntries, "desc")
+	}
+	switch last, err := ask(1, "desc"); {
+	case err != nil || len(last) == 0 || last[0].ID == after:
+		return nil, err
+	case last[0].ID < after:
+		entries, err = ask(firstEntries, "desc")
+		known := func(e minifluxEntry) bool { return !e.Created.After(p.AfterAt) }
+		return slices.DeleteFunc(entries, known), err
+	}
 	for {
-		if after > 0 {
-			query = url.Values{
-				"order": {"id"}, "direction": {"asc"}, "limit": {strconv.Itoa(pageEntries)},
-				"after_entry_id": {strconv.FormatInt(after, 10)},
-			}
-		}
-		var page struct {
-			Entries []minifluxEntry `json:"entries"`
-		}
-		if err := m.ask(ctx, http.MethodGet, path+"/entries?"+query.Encode(), &page); err != nil {
+		page, err := ask(pageEntries, "asc", after)
+		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, page.Entries...)
-		if after == 0 || len(page.Entries) < pageEntries {
-			slices.SortFunc(entries, func(a, b minifluxEntry) int { return cmp.Compare(b.ID, a.ID) })
+		entries = append(entries, page...)
+		if len(page) < pageEntries {
+			slices.Reverse(entries)
 			return entries, nil
 		}
-		after = page.Entries[len(page.Entries)-1].ID
+		after = page[len(page)-1].ID
 	}
 }

@@ -39,6 +39,7 @@ type fakeMiniflux struct {
 	now     func() time.Time
 	feeds   map[int64]*fakeFeed
 	entries int64
+	less    int64                     // is the number of each entry than its name
 	broken  bool                      // it does not answer
 	instead func(http.ResponseWriter) // answers for it; nil for nobody
 	refresh []int64
@@ -60,6 +61,7 @@ type fakeFeed struct {
 type fakeEntry struct {
 	id        int64
 	published time.Time
+	found     time.Time
 }
 
 func newFakeMiniflux(t *testing.T) *fakeMiniflux {
@@ -149,9 +151,11 @@ func (m *fakeMiniflux) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		m.give(w, "entries", func(body any) any {
 			template := body.(map[string]any)["entries"].([]any)[0]
 			all := []any{}
-			for _, e := range f.after(q.URL.Query()) {
+			for _, e := range f.after(q.URL.Query(), m.less) {
 				all = append(all, with(template, map[string]any{
-					"id": e.id, "feed_id": id, "published_at": e.published, "title": fmt.Sprint("Entry ", e.id),
+					"id": e.id - m.less, "feed_id": id,
+					"hash": fmt.Sprintf("%016x%048x", e.id, 0), "published_at": e.published,
+					"created_at": e.found, "title": fmt.Sprint("Entry ", e.id),
 				}))
 			}
 			return with(body, map[string]any{"entries": all, "total": len(f.entries)})
@@ -174,7 +178,7 @@ func (m *fakeMiniflux) fetch(f *fakeFeed) {
 	}
 	for at := now.Truncate(f.every); !f.fails && at.After(since); at = at.Add(-f.every) {
 		m.entries++
-		f.entries = append(f.entries, fakeEntry{m.entries, at})
+		f.entries = append(f.entries, fakeEntry{m.entries, at, now})
 	}
 	if f.checked = now; !f.fails {
 		f.answered = now
@@ -182,11 +186,11 @@ func (m *fakeMiniflux) fetch(f *fakeFeed) {
 }
 
 // after returns the entries that are asked for.
-func (f *fakeFeed) after(q url.Values) (entries []fakeEntry) {
+func (f *fakeFeed) after(q url.Values, less int64) (entries []fakeEntry) {
 	limit, _ := strconv.Atoi(q.Get("limit"))
 	after, _ := strconv.ParseInt(q.Get("after_entry_id"), 10, 64)
 	for _, e := range f.entries {
-		if e.id > after {
+		if e.id-less > after {
 			entries = append(entries, e)
 		}
 	}
@@ -334,6 +338,55 @@ func TestMinifluxRefused(t *testing.T) {
 	}
 }
 
+// TestMinifluxAnew: a Miniflux that numbers anew, as it has another database, or of which the last entries were
+// removed, or to whose list a feed came back, gives each entry once, and a feed has the name that it has there.
+func TestMinifluxAnew(t *testing.T) {
+	m := newFakeMiniflux(t)
+	m.entries = 1000
+	f := &fakeFeed{url: "http://f.test/feed", every: time.Hour}
+	quiet := &fakeFeed{url: "http://g.test", every: 9000 * time.Hour}
+	m.feeds[1], m.feeds[2] = f, quiet
+	s := steer(t, m).pass(5 * time.Hour)
+	found := func(feeds ...*fakeFeed) { // anew, with what they show
+		for _, f := range feeds {
+			f.entries = slices.Clone(f.entries[len(f.entries)-10:])
+			for k := range f.entries {
+				f.entries[k].found = s.now
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func()
+	}{
+		{"another database", func() {
+			m.less = 990
+			found(f, quiet)
+		}},
+		{"the last entries are removed", func() { f.entries = f.entries[:len(f.entries)-3] }},
+		{"it is not on the list", func() { delete(m.feeds, 1) }},
+		{"it is on the list again", func() {
+			m.feeds[3], m.less = f, -5000
+			found(f)
+		}},
+		{"another name", func() {
+			delete(m.feeds, 2)
+			m.feeds[4] = quiet
+		}},
+	} {
+		m.mu.Lock()
+		tt.change()
+		m.mu.Unlock()
+		s.pass(5 * time.Hour)
+		if got := int(m.entries) - 1000; s.stats.Items != got {
+			t.Errorf("%s: %d items of %d", tt.name, s.stats.Items, got)
+		}
+	}
+	if r := s.feeds[quiet.url]; r.Title != "Feed 4" || f.entries[len(f.entries)-1].id < 1030 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestMinifluxUndated: an entry that has the date of the check has none.
 func TestMinifluxUndated(t *testing.T) {
 	m := newFakeMiniflux(t)
@@ -342,7 +395,9 @@ func TestMinifluxUndated(t *testing.T) {
 	m.feeds[1] = &fakeFeed{url: "http://f.test/feed", every: time.Hour}
 	r := NewMiniflux(m.URL, "token")
 	must2(r.Feeds(t.Context()))
-	m.feeds[1].entries = []fakeEntry{{1, checked.Add(-time.Hour)}, {2, checked}, {3, checked.Add(time.Second)}}
+	for k, published := range []time.Time{checked.Add(-time.Hour), checked, checked.Add(time.Second)} {
+		m.feeds[1].entries = append(m.feeds[1].entries, fakeEntry{int64(k + 1), published, checked})
+	}
 	m.feeds[1].checked = checked
 	res := r.Entries(t.Context(), feed.Place{URL: "http://f.test/feed"})
 	if res.Outcome != feed.Found || len(res.Feed.Items) != 3 {

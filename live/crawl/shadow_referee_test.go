@@ -108,7 +108,7 @@ func (s *lone) pass(until time.Time) {
 			}
 			for range more {
 				s.entries++
-				f.entries = append(f.entries, fakeEntry{s.entries, now})
+				f.entries = append(f.entries, fakeEntry{s.entries, now, now})
 			}
 			s.fetches[id] = append(s.fetches[id], fetched{at: now, entries: len(f.entries), fails: f.fails})
 			delete(s.text, id)
@@ -348,6 +348,7 @@ func TestRefereeShadow(t *testing.T) {
 	for id, f := range r.feeds {
 		measured := slices.Contains(got.feeds, f.url)
 		from, last, seen := 0, time.Time{}, time.Time{}
+		known := &observed{}
 		for _, one := range r.fetches[id] {
 			if one.hidden {
 				continue
@@ -355,8 +356,10 @@ func TestRefereeShadow(t *testing.T) {
 			if one.unsure {
 				perhaps++
 			}
-			hidden := measured && unseen[when{f.url, one.at.UnixNano()}]
-			if in(one.at) && measured && !hidden {
+			if measured && unseen[when{f.url, one.at.UnixNano()}] {
+				known.unseen = append(known.unseen, gap{seen, one.at})
+			}
+			if in(one.at) && measured && !known.hidden(one.at) {
 				requests++
 			}
 			for _, e := range f.entries[from:one.entries] {
@@ -365,7 +368,7 @@ func TestRefereeShadow(t *testing.T) {
 					at = last.Add(one.at.Sub(last) / 2)
 				}
 				switch {
-				case in(at) && hidden && at.After(seen):
+				case in(at) && known.hidden(at):
 					lost++
 				case in(at):
 					waits++

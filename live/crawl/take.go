@@ -133,6 +133,9 @@ func (c *Crawler) unmade(r *record, now, next time.Time) error {
 // of one that shows as many as are read of any.
 const mostSeen = 10_000
 
+// leastSeen is how many items each feed is remembered for.
+const leastSeen = firstEntries
+
 // news returns the items that were not seen before, with times at which they can have
 // appeared.
 func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
@@ -159,8 +162,8 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 		items = append(items, it)
 	}
 	// It remembers five times what it shows, and more of what it has shown, since it may show less for a while,
-	// and a hub sends one item alone.
-	room := max(5*len(ids), min(len(r.Seen), mostSeen))
+	// and a hub sends one item alone, as a reader does.
+	room := max(5*len(ids), min(len(r.Seen), mostSeen), leastSeen)
 	for _, id := range ids {
 		delete(seen, id)
 	}

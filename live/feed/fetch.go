@@ -55,11 +55,12 @@ const (
 
 // Place is where a feed is, and the validators of what it showed last.
 type Place struct {
-	URL          string `json:"url"`   // first request, after permanent redirects
-	Final        string `json:"final"` // that sent the validators, after all redirects
-	ETag         string `json:"etag,omitempty"`
-	LastModified string `json:"last_modified,omitempty"`
-	After        int64  `json:"after,omitempty"` // last entry that is known, where another reader fetches it
+	URL          string    `json:"url"`   // first request, after permanent redirects
+	Final        string    `json:"final"` // that sent the validators, after all redirects
+	ETag         string    `json:"etag,omitempty"`
+	LastModified string    `json:"last_modified,omitempty"`
+	After        int64     `json:"after,omitempty"`   // last entry that is known, where another reader fetches it
+	AfterAt      time.Time `json:"after_at,omitzero"` // when that reader found it
 
 	MaxAge time.Duration `json:"max_age,omitempty"` // of the last answer that said one; a 304 need not repeat it
 
