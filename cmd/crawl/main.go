@@ -207,11 +207,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	s.opt.Log = slog.New(s.log.Handler(stderr, nil))
 	s.opt.Agent = "ephemera/1.0 (feed crawler; " + s.contact + ")"
-	if _, err := os.Stat(s.opt.Dir); s.dry && errors.Is(err, os.ErrNotExist) {
-		if s.opt.Dir, err = os.MkdirTemp("", "crawl-dry-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(s.opt.Dir)
+	if _, err := os.Stat(s.opt.Dir); errors.Is(err, os.ErrNotExist) {
+		s.opt.InMemory = s.dry
 	}
 	if s.export != "" {
 		if err := cli.NeedState("-export", s.opt.Dir); err != nil {

@@ -54,6 +54,20 @@ func feeds(t *testing.T, n int) (opml string, asked *atomic.Int32) {
 	return file(t, "feeds.opml", text+"</body></opml>"), asked
 }
 
+// TestDryWithoutFiles: a plan is printed where no file can be written, as in the image, which has no /tmp.
+func TestDryWithoutFiles(t *testing.T) {
+	opml, _ := feeds(t, 1)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	dir := filepath.Join(t.TempDir(), "state")
+	out, _, err := clitest.Call(t, run, "-opml", opml, "-dry", "-dir", dir)
+	if err != nil || !strings.Contains(out, "looks in 24 hours") {
+		t.Error(out, err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("it left a state")
+	}
+}
+
 func file(t *testing.T, name, text string) (path string) {
 	path = filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

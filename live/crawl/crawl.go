@@ -26,12 +26,13 @@ import (
 
 // Options are the settings of a [Crawler].
 type Options struct {
-	OPML    string  // file of the feeds
-	Reader  Reader  // that fetches its own feeds, in place of those of OPML; nil for this program
-	Shadow  bool    // the reader fetches when it wants, and is not asked to
-	Dir     string  // of the state
-	Agent   string  // User-Agent, with a contact
-	PerHour float64 // requests for feeds
+	OPML     string  // file of the feeds
+	Reader   Reader  // that fetches its own feeds, in place of those of OPML; nil for this program
+	Shadow   bool    // the reader fetches when it wants, and is not asked to
+	Dir      string  // of the state
+	InMemory bool    // the state is begun in memory, and nothing is written to Dir
+	Agent    string  // User-Agent, with a contact
+	PerHour  float64 // requests for feeds
 
 	Worth       map[string]float64 // of an item, by the feed's address; before that of the OPML file
 	Objective   env.Objective      // what looks are to bring about; none stands for delay
@@ -119,6 +120,9 @@ func Open(ctx context.Context, o Options) (c *Crawler, err error) {
 			case <-time.After(d):
 			}
 		}
+	}
+	if o.InMemory {
+		o.disk = vfs.NewMem()
 	}
 	c.store, err = store.Open(o.Dir, &store.Options{
 		Program: "crawl", Delay: 1000, Memory: 16 << 20, Log: o.Log, FS: o.disk,

@@ -77,8 +77,10 @@ func (m *FreshRSS) login(ctx context.Context) (auth string, err error) {
 		return "", m.away("refuses the API password of %s, which is set in the profile", m.user)
 	case status == http.StatusServiceUnavailable:
 		return "", m.away("has no API; allow it in its settings of authentication")
-	case status != http.StatusOK || !is:
+	case status != http.StatusOK:
 		return "", m.away("answers %d when its API is asked for", status)
+	case !is:
+		return "", &Away{fmt.Errorf("%s is not FreshRSS: its API answers %.60q", shown(m.url), body)}
 	}
 	return strings.TrimSpace(auth), nil
 }

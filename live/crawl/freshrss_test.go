@@ -3,6 +3,7 @@ package crawl
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -204,8 +205,13 @@ func TestFreshRSS(t *testing.T) {
 func TestFreshRSSRefuses(t *testing.T) {
 	m := newFakeFreshRSS(t, &fakeFresh{url: "http://f.test/feed", every: time.Hour})
 	m.now = time.Now
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "<title>Sign in</title>")
+	}))
+	defer other.Close()
 	for _, tt := range []struct{ name, address, token, password, want string }{
 		{"address", "http://127.0.0.1:1", "token", "apisecret", "does not answer"},
+		{"other page", other.URL, "token", "apisecret", `is not FreshRSS: its API answers "<title>Sign in</title>"`},
 		{"password", m.URL, "token", "wrong", "refuses the API password of alice"},
 		{"token", m.URL, "wrong", "apisecret", "needed is the authentication token of alice's profile"},
 	} {
