@@ -362,12 +362,13 @@ func TestManyItems(t *testing.T) {
 		return time.Since(begin)
 	}
 	few, many := time.Hour, time.Hour
-	for range 3 {
+	for range 8 { // of the least times, since other programs interrupt
 		few, many = min(few, looks(2000)), min(many, looks(32_000))
+		if many < 64*few { // 16 times as many; with the square it would be 256
+			return
+		}
 	}
-	if many > 64*few { // 16 times as many; with the square it would be 256
-		t.Errorf("2000 items take %v, and 32 000 take %v", few, many)
-	}
+	t.Errorf("2000 items take %v, and 32 000 take %v", few, many)
 }
 
 // TestDatesAhead: of a feed whose first look shows an item of next month, no date is believed:
