@@ -104,6 +104,7 @@ type Store struct {
 	written   filter          // of the URLs that were put since the start
 	soon      map[string]bool // keys of the records of URLs that were hastened and not put since
 	inBatch   map[uint64]bool // hashes of the URLs of which there is something in the batch
+	inFlight  map[uint64]bool // and in the last one that was applied without the lock
 	seed      [2]maphash.Seed
 	applied   int     // how many batches
 	unwritten int     // bytes of those of them that are not being synced yet
@@ -115,6 +116,10 @@ type Store struct {
 	closed    bool
 	key       []byte // scratch
 	value     []byte
+
+	// flight is locked while a batch is applied without mu, and only with mu: so batches are applied in
+	// their order, one at a time.
+	flight sync.Mutex
 
 	commits  int64 // up to the last batch that was begun to be written
 	lost     error
@@ -172,7 +177,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	s := &Store{
 		dir: dir, work: make(chan struct{}, 1), closing: make(chan struct{}), pending: newCommit(),
 		seed:    [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		inBatch: map[uint64]bool{}, soon: map[string]bool{},
+		inBatch: map[uint64]bool{}, inFlight: map[uint64]bool{}, soon: map[string]bool{},
 	}
 	if o != nil {
 		s.opt = *o
@@ -339,20 +344,26 @@ func (s *Store) Close() error {
 	return errors.Join(s.receipts.Close(), s.db.Close())
 }
 
+// between is from one batch to the next at least, so that under load a batch has more than a few URLs: each
+// has to be written to the log, and the numbers of its queues with it.
+const between = time.Millisecond / 2
+
 // write syncs what was applied as long as there is any.
 func (s *Store) write() {
+	var last time.Time
 	for range s.work {
+		time.Sleep(between - time.Since(last))
+		last = time.Now()
 		s.mu.Lock()
 		c := s.pending
 		s.pending, s.last = newCommit(), c
 		s.commits++
 		s.batch.Set([]byte{kindCommits}, appendNumbers(nil, s.commits, s.sched.Newest()), nil)
-		b := s.apply(s.opt.Sync == 0)
 		r := s.receipt()
-		s.unwritten = 0
-		s.room.Broadcast()
-		s.mu.Unlock()
-
+		b := s.applyUnlocked(s.opt.Sync == 0, func() {
+			s.unwritten = 0
+			s.room.Broadcast()
+		})
 		began := time.Now()
 		if s.opt.Sync == 0 {
 			s.must(b.SyncWait()) // and all that was applied before
@@ -401,15 +412,44 @@ func (s *Store) syncEvery(every time.Duration) {
 	}
 }
 
-// apply has readers see the batch, and begins another one. If it is to be synced, the caller
-// waits for that and closes the batch.
-func (s *Store) apply(sync bool) *pebble.Batch {
+// apply has readers see the batch and all before it, and begins another one.
+func (s *Store) apply() {
+	s.land()
+	s.commit(s.swap(), false)
+}
+
+// land returns when readers see all that was applied.
+func (s *Store) land() {
+	s.flight.Lock()
+	defer s.flight.Unlock()
+}
+
+// applyUnlocked is apply with the lock given up while the batch is applied, so that others write the next
+// one meanwhile; last is called before. If the batch is to be synced, the caller waits for that and closes it.
+func (s *Store) applyUnlocked(sync bool, last func()) *pebble.Batch {
+	s.flight.Lock()
+	defer s.flight.Unlock()
+	s.inFlight, s.inBatch = s.inBatch, s.inFlight
+	b := s.swap()
+	last()
+	s.mu.Unlock()
+	s.commit(b, sync)
+	return b
+}
+
+// swap begins another batch, and returns the one before.
+func (s *Store) swap() *pebble.Batch {
 	s.sched.Changed(s.setQueue)
 	b := s.batch
 	s.batch = s.db.NewBatch()
 	s.applied++
 	s.unwritten += b.Len()
 	clear(s.inBatch)
+	return b
+}
+
+// commit has readers see a batch, which it closes unless it is to be synced.
+func (s *Store) commit(b *pebble.Batch, sync bool) {
 	switch {
 	case sync:
 		s.must(s.db.ApplyNoSyncWait(b, pebble.Sync))
@@ -418,7 +458,6 @@ func (s *Store) apply(sync bool) *pebble.Batch {
 	default:
 		s.must(errors.Join(b.Commit(pebble.NoSync), b.Close()))
 	}
-	return b
 }
 
 // measureDisk notes whether the disk is nearly full, if it has not just been looked at.
@@ -475,18 +514,21 @@ func (s *Store) lock(refused *bool) error {
 
 // end unlocks it. The commit is that of all that was written up to here.
 func (s *Store) end() *Commit {
-	defer s.mu.Unlock()
 	if s.closed || s.batch.Empty() && s.unwritten == 0 && !s.sched.IsChanged() {
+		defer s.mu.Unlock()
 		return s.last
-	}
-	if s.batch.Len() > largeBatch {
-		s.apply(false)
 	}
 	select {
 	case s.work <- struct{}{}:
 	default:
 	}
-	return s.pending
+	c := s.pending
+	if s.batch.Len() > largeBatch {
+		s.applyUnlocked(false, func() {})
+	} else {
+		s.mu.Unlock()
+	}
+	return c
 }
 
 // hash returns what stands for a URL whose record has that key.
@@ -545,8 +587,8 @@ func (s *Store) deleteHold(id schedule.ID) {
 
 // After implements [schedule.Disk].
 func (s *Store) After(q *schedule.Queue, place schedule.URL, n int) (found []schedule.URL, err error) {
-	if !s.batch.Empty() {
-		s.apply(false)
+	if s.land(); !s.batch.Empty() {
+		s.apply()
 	}
 	end := after(appendQueue(nil, kindWait, q.Crawl(), &q.Key))
 	from := append(appendWait(nil, q.Crawl(), q.Key, place.Due, place.Name), 0)
@@ -628,7 +670,7 @@ func (s *Store) advance() (more bool) {
 // discoverBy has URLs that were discovered later than now be discovered just now. It looks
 // at each.
 func (s *Store) discoverBy(now int64) {
-	s.apply(false)
+	s.apply()
 	s.must(s.URLs("", "", func(r *Record) bool {
 		if r.Created <= now {
 			return true
@@ -650,7 +692,7 @@ func (s *Store) discoverBy(now int64) {
 			s.setWait(r.ID, &u)
 		}
 		if s.batch.Len() > largeBatch {
-			s.apply(false)
+			s.apply()
 		}
 		return true
 	}))
@@ -698,7 +740,9 @@ func (s *Store) known(id schedule.ID) (was *schedule.URL, held bool, err error) 
 			return nil, false, nil
 		}
 		if s.inBatch[hash[0]] {
-			s.apply(false)
+			s.apply()
+		} else if s.inFlight[hash[0]] {
+			s.land()
 		}
 		applied := s.applied
 		if optimistic {
@@ -807,8 +851,10 @@ func (s *Store) PutLate(
 // data returns what the caller keeps of a URL that is known. It is called with the lock.
 func (s *Store) data(id schedule.ID) ([]byte, error) {
 	key := appendURL(nil, kindURL, id)
-	if s.inBatch[s.hash(key)[0]] {
-		s.apply(false)
+	if hash := s.hash(key); s.inBatch[hash[0]] {
+		s.apply()
+	} else if s.inFlight[hash[0]] {
+		s.land()
 	}
 	var r Record
 	_, err := s.read(key, &r, bytes.Clone)
@@ -1201,7 +1247,7 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 		from := appendQueue(nil, kind, crawl, key)
 		s.batch.DeleteRange(from, after(from), nil)
 	}
-	s.apply(false) // which URLs are in it is not known
+	s.apply() // which URLs are in it is not known
 	s.seed[1] = maphash.MakeSeed()
 	commit := s.end()
 	s.mu.Lock()
@@ -1220,7 +1266,7 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 	if err := s.lockForRelease(); err != nil {
 		return 0, err
 	}
-	s.apply(false)
+	s.apply()
 	commit := s.end()
 	var failed error
 	err = s.URLs(crawl, key, func(r *Record) bool {
@@ -1347,7 +1393,7 @@ func (s *Store) load() error {
 
 // unhasten has URLs that were hastened before the start be due when they were to be before.
 func (s *Store) unhasten() error {
-	defer s.apply(false)
+	defer s.apply()
 	return s.each([]byte{kindSoon}, []byte{kindSoon + 1}, func(crawl, key, url, value []byte) (bool, error) {
 		id := schedule.ID{Crawl: string(crawl), Key: string(key), URL: string(url)}
 		r, err := s.Find(id)

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -944,4 +945,38 @@ func TestTakeMany(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// TestAtOnce: what one caller wrote it finds again, while others write and batches are applied.
+func TestAtOnce(t *testing.T) {
+	s, err := Open(t.TempDir(), &Options{Sync: Never})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.recent = make([]recentURL, 1) // so that records are read
+	var wg sync.WaitGroup
+	for caller := range 4 {
+		wg.Go(func() {
+			const urls = 40 // more than a window of the schedule
+			for round := range 200 {
+				queue := fmt.Sprintf("%d-%d", caller, round)
+				id := func(i int) schedule.ID { return schedule.ID{Crawl: "c", Key: queue, URL: fmt.Sprint(i)} }
+				for i := range urls {
+					s.Put(id(i), int64(1000+i), 1000, bytes.Repeat([]byte("x"), 1000))
+					if unknown, _, err := s.Discover(id(i), 1000, 1000, nil); unknown || err != nil {
+						t.Errorf("%v, which was put, is unknown (%v)", id(i), err)
+					}
+				}
+				for i := range urls / 2 { // those of the window
+					s.Put(id(i), schedule.Completed, 1000, nil)
+				}
+				r := &schedule.Request{Crawl: "c", Key: queue, Queues: 1, Hold: 1_000_000}
+				if got, err := s.Take(r, 2*urls); len(got) != urls/2 || err != nil {
+					t.Errorf("%d URLs of %d are taken (%v)", len(got), urls/2, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
