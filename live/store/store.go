@@ -344,22 +344,28 @@ func (s *Store) Close() error {
 	return errors.Join(s.receipts.Close(), s.db.Close())
 }
 
-// between is from one batch to the next at least, so that under load a batch has more than a few URLs: each
-// has to be written to the log, and the numbers of its queues with it.
-const between = time.Millisecond / 2
+// Under load, which is where a batch has more than crowd records, there is that time between it and the next, so
+// that these do not have a few URLs each: a batch has to be written to the log, and the numbers of
+// its queues with it. One who waits for each answer is not kept waiting.
+const (
+	crowd   = 8
+	between = time.Millisecond / 2
+)
 
 // write syncs what was applied as long as there is any.
 func (s *Store) write() {
-	var last time.Time
+	var next time.Time
 	for range s.work {
-		time.Sleep(between - time.Since(last))
-		last = time.Now()
+		time.Sleep(time.Until(next))
 		s.mu.Lock()
 		c := s.pending
 		s.pending, s.last = newCommit(), c
 		s.commits++
 		s.batch.Set([]byte{kindCommits}, appendNumbers(nil, s.commits, s.sched.Newest()), nil)
 		r := s.receipt()
+		if next = (time.Time{}); s.batch.Count() > crowd {
+			next = time.Now().Add(between)
+		}
 		b := s.applyUnlocked(s.opt.Sync == 0, func() {
 			s.unwritten = 0
 			s.room.Broadcast()
