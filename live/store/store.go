@@ -366,10 +366,11 @@ func (s *Store) write() {
 		if next = (time.Time{}); s.batch.Count() > crowd {
 			next = time.Now().Add(between)
 		}
-		b := s.applyUnlocked(s.opt.Sync == 0, func() {
-			s.unwritten = 0
-			s.room.Broadcast()
-		})
+		b := s.takeOff()
+		s.unwritten = 0
+		s.room.Broadcast()
+		s.mu.Unlock()
+		s.fly(b, s.opt.Sync == 0)
 		began := time.Now()
 		if s.opt.Sync == 0 {
 			s.must(b.SyncWait()) // and all that was applied before
@@ -430,17 +431,18 @@ func (s *Store) land() {
 	defer s.flight.Unlock()
 }
 
-// applyUnlocked is apply with the lock given up while the batch is applied, so that others write the next
-// one meanwhile; last is called before. If the batch is to be synced, the caller waits for that and closes it.
-func (s *Store) applyUnlocked(sync bool, last func()) *pebble.Batch {
+// takeOff begins another batch and returns the one before, which the caller applies by fly after it has given
+// up the lock, so that others write the next one meanwhile.
+func (s *Store) takeOff() *pebble.Batch {
 	s.flight.Lock()
-	defer s.flight.Unlock()
 	s.inFlight, s.inBatch = s.inBatch, s.inFlight
-	b := s.swap()
-	last()
-	s.mu.Unlock()
+	return s.swap()
+}
+
+// fly has readers see the batch of takeOff. If it is to be synced, the caller waits for that and closes it.
+func (s *Store) fly(b *pebble.Batch, sync bool) {
+	defer s.flight.Unlock()
 	s.commit(b, sync)
-	return b
 }
 
 // swap begins another batch, and returns the one before.
@@ -529,11 +531,13 @@ func (s *Store) end() *Commit {
 	default:
 	}
 	c := s.pending
-	if s.batch.Len() > largeBatch {
-		s.applyUnlocked(false, func() {})
-	} else {
+	if s.batch.Len() <= largeBatch {
 		s.mu.Unlock()
+		return c
 	}
+	b := s.takeOff()
+	s.mu.Unlock()
+	s.fly(b, false)
 	return c
 }
 
