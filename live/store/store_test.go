@@ -980,3 +980,27 @@ func TestAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestInFlight: whoever looks for what waits in a queue finds what is in a batch that is being applied.
+func TestInFlight(t *testing.T) {
+	s, err := Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(schedule.ID{Crawl: "c", Key: "k", URL: "u"}, nil, false, schedule.URL{Name: "u", Due: 1000}, nil)
+	b := s.takeOff()
+	var found []schedule.URL
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		found, err = s.After(s.sched.Lookup("c", "k"), schedule.URL{}, 10)
+	}()
+	time.Sleep(20 * time.Millisecond) // it looks meanwhile
+	s.fly(b, false)
+	if <-done; len(found) != 1 || err != nil {
+		t.Errorf("it finds %v (%v)", found, err)
+	}
+}
