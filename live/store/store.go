@@ -734,8 +734,8 @@ func (s *Store) setHolds() {
 // lock, which it gives up while it reads.
 func (s *Store) known(id schedule.ID) (was *schedule.URL, held bool, err error) {
 	key := appendURL(make([]byte, 0, 256), kindURL, id)
-	hash := s.hash(key)
 	for optimistic := true; ; optimistic = false {
+		hash := s.hash(key) // which deletes change
 		q := s.sched.Lookup(id.Crawl, id.Key)
 		if q == nil {
 			return nil, false, nil

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -1002,5 +1003,46 @@ func TestInFlight(t *testing.T) {
 	s.fly(b, false)
 	if <-done; len(found) != 1 || err != nil {
 		t.Errorf("it finds %v (%v)", found, err)
+	}
+}
+
+// TestDeletedWhileRead: a URL whose queue is deleted while its record is read is unknown, also where another
+// caller has read it just before, and the queue is there again.
+func TestDeletedWhileRead(t *testing.T) {
+	disk := vfs.NewMem()
+	key := "k"
+	id := func(url string) schedule.ID { return schedule.ID{Crawl: "c", Key: key, URL: url} }
+	s := open(t, disk)
+	between := schedule.ID{Crawl: "c", Key: "a", URL: "u"} // so that the start does not read the other's record
+	s.Discover(between, 1, 1, make([]byte, 100_000))
+	_, commit, err := s.Discover(id("u"), 1, 1, nil)
+	commit.Wait()
+	if err := cmp.Or(err, s.db.Flush(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var reads atomic.Bool
+	s = open(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileReadAt && reads.CompareAndSwap(true, false) {
+			s.mu.Lock()
+			record := appendURL(nil, kindURL, id("u"))
+			hash := s.hash(record)
+			*s.recentOf(hash) = recentURL{hash, 1, 1} // as the other caller leaves it
+			s.mu.Unlock()
+			if n, err := s.Remove("c", &key); n != 1 || err != nil {
+				t.Errorf("%d URLs are deleted (%v)", n, err)
+			}
+			if added, _, err := s.Discover(id("other"), 1, 1, nil); !added || err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	})))
+	defer s.Close()
+	reads.Store(true)
+	if added, _, err := s.Discover(id("u"), 1, 1, nil); !added || err != nil || reads.Load() {
+		t.Errorf("it is added: %v (%v); its record was read: %v", added, err, !reads.Load())
+	}
+	if n := s.sched.Counts("c").Scheduled; n != 3 {
+		t.Errorf("%d URLs are scheduled, want 3", n)
 	}
 }
