@@ -521,3 +521,37 @@ def test_killed(tmp_path):
     for child in left:
         child.kill()
     assert not left
+
+
+class Ends:
+    """A policy whose process ends, as the system ends one for want of memory."""
+
+    def begin(self, info):
+        self.last = info["seed"] == ephemera.TEST_SEEDS[3] % 1_000_003
+
+    def select(self, view):
+        if self.last and view.epoch == 40:
+            os._exit(1)
+        return view.age * 1.0
+
+
+class Far(Exception):
+    """One that cannot be made again from its text, so that no other process takes it."""
+
+    def __init__(self, what, where):
+        super().__init__(f"{what} at {where}")
+
+
+def fails(view):
+    raise Far("nothing", "all")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_process_that_ends(tmp_path):
+    """One error says so, and what the others had finished is kept."""
+    how = {"tasks": ["TableI-v1"], "steps": 50, "processes": 2}
+    with pytest.raises(ChildProcessError, match="a process that played Ends ended before its run did"):
+        ephemera.benchmark(Ends, "age", seeds=4, out=tmp_path, **how)
+    assert list(tmp_path.glob("*/TableI-v1/runs/*.json"))
+    with pytest.raises(RuntimeError, match=r"(?s)in fails\n.*Far: nothing at all\npolicy fails, seed .*, epoch 0"):
+        ephemera.benchmark(fails, "age", seeds=2, **how)

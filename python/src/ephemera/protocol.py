@@ -14,9 +14,12 @@ import re
 import secrets
 import signal
 import threading
+import time
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -419,20 +422,37 @@ def _play(runs: list[dict[str, Any]], processes: int, keep: Callable[[str, int, 
             f"processes is {processes}, and {runs[0]['name']} cannot be pickled: {e}; allowed are classes and "
             "functions of a module, and processes=1"
         ) from e
-    ended = multiprocessing.Event()
+    ended = multiprocessing.RawValue("b", 0)  # without a lock, which a process that is killed may hold
     with ProcessPoolExecutor(min(processes, len(runs)), initializer=_obedient, initargs=(ended,)) as pool:
-        left = {pool.submit(_perform, run) for run in runs}
+        left = {pool.submit(_elsewhere, run) for run in runs}
         try:
             for done in as_completed(list(left)):
                 keep(*done.result())
                 left.remove(done)
-        except BaseException:
+        except BaseException as e:
             finished = [f for f in left if f.done() and not f.cancelled() and f.exception() is None]
-            ended.set()
+            ended.value = 1
             pool.shutdown(wait=False, cancel_futures=True)
             for f in finished:
                 keep(*f.result())
+            if isinstance(e, BrokenProcessPool):
+                raise ChildProcessError(
+                    f"a process that played {runs[0]['name']} ended before its run did: the policy ended it, or the "
+                    "system did, as for want of memory"
+                ) from None
             raise
+
+
+def _elsewhere(run: dict[str, Any]) -> tuple[str, int, dict[str, Any]]:
+    """Perform a run in a process of its own, and raise what can go to the one that asked."""
+    try:
+        return _perform(run)
+    except Exception as e:
+        try:
+            pickle.loads(pickle.dumps(e))
+        except Exception:
+            raise RuntimeError("".join(traceback.format_exception(e))) from None
+        raise
 
 
 def _obedient(ended: Any) -> None:
@@ -441,8 +461,8 @@ def _obedient(ended: Any) -> None:
     parent = multiprocessing.parent_process()
 
     def end() -> None:
-        while not ended.wait(1) and parent is not None and parent.is_alive():
-            pass
+        while not ended.value and parent is not None and parent.is_alive():
+            time.sleep(0.1)
         os._exit(1)
 
     threading.Thread(target=end, daemon=True).start()
