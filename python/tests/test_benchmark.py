@@ -441,7 +441,7 @@ def test_command(tmp_path, capsys, monkeypatch):
         ("nowhere:Policy", "there is no module 'nowhere'"),
         ("nowhere.deep:Policy", "there is no module 'nowhere'"),
     ):
-        assert main([wrong, *short]) == 1
+        assert main([wrong, *short]) == 2
         assert words in capsys.readouterr().err
     for name, text, words in (  # mistakes of the user's own have their place
         ("asks", "import nowhere", ["import nowhere", "ModuleNotFoundError: No module named 'nowhere'"]),
@@ -452,7 +452,6 @@ def test_command(tmp_path, capsys, monkeypatch):
             "def P(view):\n if view.epoch == 7:\n  float('a')\n return view.age * 1.0",
             ["float('a')", "policy P, seed 10995116277", ", epoch 7", "task TableI-v1"],
         ),
-        ("wrong", "def P(view):\n return [9]", ["chose source 9", "epoch 0"]),
     ):
         (tmp_path / f"{name}.py").write_text(text + "\n")
         for processes in ["1", "2"] if name == "late" else ["1"]:
@@ -460,6 +459,10 @@ def test_command(tmp_path, capsys, monkeypatch):
             done = subprocess.run([*command, "--processes", processes], capture_output=True, text=True)
             assert done.returncode == 1 and "Traceback" in done.stderr, name
             assert not [w for w in words if w not in done.stderr], done.stderr
+    (tmp_path / "wrong.py").write_text("def policy(view):\n return [9]\n")
+    assert main(["wrong:policy", *short]) == 1  # what a policy returned needs no traceback
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "chose source 9" in said and "epoch 0; task TableI-v1" in said
     module = [sys.executable, "-W", "error", "-m", "ephemera.benchmark", "lspe", *short]
     done = subprocess.run(module, check=True, capture_output=True, text=True)
     assert "lspe, track harvest" in done.stdout and done.stderr == ""
@@ -533,6 +536,24 @@ class Ends:
         if self.last and view.epoch == 40:
             os._exit(1)
         return view.age * 1.0
+
+
+class Watched:
+    """A policy that remembers how far it was played."""
+
+    last = 0
+
+    def select(self, view):
+        Watched.last = max(Watched.last, view.epoch)
+        return view.age * 1.0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="nobody can write into /proc")
+def test_where_nothing_can_be_written():
+    """No run is played that could not be kept."""
+    with pytest.raises(OSError, match="/proc/kept"):
+        ephemera.benchmark(Watched, "age", out="/proc/kept", tasks=["TableI-v1"], seeds=1, steps=50)
+    assert Watched.last < 20
 
 
 class Far(Exception):

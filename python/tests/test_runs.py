@@ -605,3 +605,21 @@ def test_an_objective_is_that_of_the_policy():
         for learner in learners:
             learner.update([(i, 1.0, ([0.5], [1.0])) for i in learner.select()])
     assert len({learner.metrics["price"] for learner in learners}) == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits are those of Unix")
+def test_a_full_disk(tmp_path):
+    """What was there stays as it was, and the error names the file."""
+    import resource
+
+    found = ephemera.compare(["whittle", "round-robin"], steps=50, seeds=2)
+    found.save(tmp_path)
+    before = {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(OSError, match=str(tmp_path / "runs")):
+            found.save(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()} == before

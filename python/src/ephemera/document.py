@@ -1,11 +1,14 @@
-"""Tables for papers and notebooks, and pictures as wide as one column that are read in grey too."""
+"""Tables for papers and notebooks, their files, and pictures as wide as one column that are read in grey too."""
 
 from __future__ import annotations
 
+import contextlib
 import html
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,19 @@ _LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--",
     **{c: "\\" + c for c in "&%$#_{}"},
 }  # fmt: skip
+
+
+def put(file: Path, text: str) -> None:
+    """Write a file, which appears whole or not at all; an error names it."""
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, "utf-8", newline="")
+        part.replace(file)
+    except OSError as e:  # one of a full disk has no name
+        raise OSError(e.errno, e.strerror, os.fspath(file)) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def latex(head: Sequence[str], *parts: Sequence[Sequence[str]]) -> str:

@@ -13,6 +13,7 @@ import pickle
 import re
 import secrets
 import signal
+import tempfile
 import threading
 import time
 import traceback
@@ -314,6 +315,10 @@ def benchmark(
         if progress is not None:
             progress(len(records), whole)
 
+    if kept is not None:
+        kept.room.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=kept.room):  # an error now, not when the first run is done
+            pass
     _play([{**how[t], "seed": seed} for t, seed in todo], processes, keep)
     comparisons = {}
     for t in worlds:
@@ -339,7 +344,7 @@ def benchmark(
         "mean": mean[0], "iqm": _iqm(shares),
     }  # fmt: skip
     if kept is not None:
-        (kept.room / "benchmark.json").write_text(json.dumps(row, indent=1) + "\n", "utf-8")
+        document.put(kept.room / "benchmark.json", json.dumps(row, indent=1) + "\n")
     return Benchmark(row, shares, comparisons, None if kept is None else kept.room)
 
 
@@ -355,7 +360,7 @@ class _Kept:
         self.policy, self.p = policy, p
         self.identity = _identity(p, policy)
         self.made = _key(FORMAT, identity.package(), track, p.row, self.identity, steps)
-        self.room = out / f"{re.sub('[^A-Za-z0-9_-]+', '-', p.row)[:40]}-{self.made[:8]}"
+        self.room = out / f"{re.sub('[^A-Za-z0-9_-]+', '-', p.row)[:40].lstrip('-')}-{self.made[:8]}"
         self.keys: dict[str, str] = {}
 
     def find(self, how: dict[str, dict[str, Any]]) -> None:
@@ -382,12 +387,10 @@ class _Kept:
             return None
 
     def write(self, t: str, seed: int, record: dict[str, Any]) -> None:
-        """Keep a record; its file appears whole or not at all."""
+        """Keep a record."""
         file = self.file(t, seed)
         file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(record) + "\n", "utf-8")
-        part.replace(file)
+        document.put(file, json.dumps(record) + "\n")
 
 
 def _short(how: dict[str, Any]) -> str:

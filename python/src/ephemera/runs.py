@@ -6,6 +6,7 @@ import csv
 import functools
 import hashlib
 import inspect
+import io
 import itertools
 import json
 import math
@@ -413,16 +414,17 @@ class Comparison:
             for r in records if files is None else []:
                 run = {**r["run"], "seed": 0}
                 names.setdefault(policy, []).append(f"{_digest([policy, run])}-{r['run']['seed']}")
-                (d / "runs" / f"{names[policy][-1]}.json").write_text(json.dumps(r) + "\n", encoding="utf-8")
-        (d / "runs.json").write_text(json.dumps(names) + "\n", encoding="utf-8")
-        (d / "result.txt").write_text(self.table, encoding="utf-8")
-        (d / "result.json").write_text(json.dumps(self.report, indent=1) + "\n", encoding="utf-8")
+                document.put(d / "runs" / f"{names[policy][-1]}.json", json.dumps(r) + "\n")
+        document.put(d / "runs.json", json.dumps(names) + "\n")
+        document.put(d / "result.txt", self.table)
+        document.put(d / "result.json", json.dumps(self.report, indent=1) + "\n")
         for name, rows in (("runs.csv", self.runs), ("curves.csv", self.curves)):
             plain = [{k: v for k, v in r.items() if not isinstance(v, list)} for r in rows]
-            with (d / name).open("w", encoding="utf-8", newline="") as f:
-                table = csv.DictWriter(f, list(dict.fromkeys(k for r in plain for k in r)))
-                table.writeheader()
-                table.writerows(plain)
+            text = io.StringIO()
+            table = csv.DictWriter(text, list(dict.fromkeys(k for r in plain for k in r)))
+            table.writeheader()
+            table.writerows(plain)
+            document.put(d / name, text.getvalue())
 
 
 def _digest(value: Any) -> str:

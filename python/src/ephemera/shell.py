@@ -36,8 +36,8 @@ def policy(text: str) -> Any:
 
 
 def own(e: BaseException) -> bool:
-    """Return whether an exception comes from the user's code: raised there or under it, or by a policy in a run."""
-    if hasattr(e, "__notes__"):
+    """Return whether an exception comes from the user's code: raised there or under it, or in another process."""
+    if hasattr(e, "__notes__") and e.__cause__ is not None:  # with the traceback of that process
         return True
     files = [Path(f.filename) for f in traceback.extract_tb(e.__traceback__)]
     standard = Path(sysconfig.get_paths()["stdlib"])
@@ -72,11 +72,12 @@ def main(arguments: list[str] | None = None) -> int:
             policy(a.policy), a.track, tasks=a.tasks, seeds=a.seeds, steps=a.steps, out=a.out, processes=a.processes,
             trace=a.trace, progress=show,
         )  # fmt: skip
-    except (OSError, ValueError) as e:
+    except (OSError, TypeError, ValueError) as e:
         if own(e):
             raise
-        print(f"{p.prog}: {e}", file=sys.stderr)
-        return 1
+        where = getattr(e, "__notes__", [])
+        print(f"{p.prog}: {'; '.join([str(e), *where])}", file=sys.stderr)
+        return 1 if where or isinstance(e, OSError) else 2
     except KeyboardInterrupt:
         again = f"; the same command goes on with {a.out}" if a.out else ""
         print(f"\n{p.prog}: interrupted{again}", file=sys.stderr)
