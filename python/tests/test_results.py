@@ -151,3 +151,14 @@ def test_tensorboard(written, tmp_path, capsys, kind, runs):
 def test_tensorboard_refuses(tmp_path, capsys):
     assert tensorboard.main([str(tmp_path)]) == 1
     assert "neither result.json nor summary.json" in capsys.readouterr().err
+
+
+def test_what_a_console_shows(tmp_path):
+    """A table, not all that is behind it."""
+    found = ephemera.compare(["whittle", "round-robin"], steps=50, seeds=2)
+    assert repr(found) == str(found) and "% of Whittle" in repr(found)
+    played = ephemera.benchmark("round-robin", tasks=["TableI-v1"], seeds=2, steps=50)
+    assert repr(played) == str(played)
+    found.save(tmp_path)
+    said = repr(ephemera.load(tmp_path))
+    assert said.startswith(f"bench in {tmp_path}\n") and "whittle" in said and len(said) < 2000

@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +177,9 @@ class Benchmark:
     row: dict[str, Any]
     """One row of a leaderboard, as JSON can hold it: version, track, seeds, epochs, and by task the mean share with its
     interval of 95 %, NaN as null."""
-    shares: NDArray[np.float64] = field(repr=False)
+    shares: NDArray[np.float64]
     """(seeds, tasks): as rliable takes them."""
-    comparisons: dict[str, Comparison] = field(repr=False)
+    comparisons: dict[str, Comparison]
     """Of each task what :func:`ephemera.compare` returns."""
     directory: Path | None = None
     """Where the runs of this policy are kept, and this row as ``benchmark.json``; None without ``out``."""
@@ -211,6 +211,8 @@ class Benchmark:
             for first, *rest in rows
         ]
         return "\n".join([*lines, "", self._about()])
+
+    __repr__ = __str__
 
     def to_markdown(self) -> str:
         """Return the table as Markdown."""

@@ -41,6 +41,9 @@ class Results:
     learned: pd.DataFrame | None
     """What was learned, source by source, next to the exact values."""
 
+    def __repr__(self) -> str:
+        return f"{self.kind} in {self.directory}\n{self.table}"
+
     def to_rliable(self, figure: str | None = None, task: str | None = None) -> dict[str, NDArray[np.float64]]:
         """Return the score dictionary of rliable: by algorithm an array of shape (runs, tasks).
 

@@ -13,7 +13,7 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_checkable
@@ -286,15 +286,17 @@ class Comparison:
     report: dict[str, Any]
     """The object that ``bench -format json`` prints."""
     table: str
-    runs: list[dict[str, Any]] = field(repr=False)
+    runs: list[dict[str, Any]]
     """Policy, instance, seed and figures of each run."""
-    curves: list[dict[str, Any]] = field(repr=False)
+    curves: list[dict[str, Any]]
     """Policy, instance and seed of each run, and along its epochs reward and crawls per epoch since the row before."""
-    records: dict[str, list[dict[str, Any]]] = field(repr=False)
+    records: dict[str, list[dict[str, Any]]]
     """All that is kept of each run, by the names of the policies."""
 
     def __str__(self) -> str:
         return self.table.replace("-format markdown has them", "frame() has them")
+
+    __repr__ = __str__
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.report["results"])
