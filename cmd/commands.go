@@ -5,6 +5,7 @@ package cmd
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"ephemera/cmd/internal/bench"
 	"ephemera/cmd/internal/cli"
@@ -25,6 +26,8 @@ func Main() {
 		os.Exit(cli.Usage)
 	}
 	name := os.Args[1]
+	info, _ := debug.ReadBuildInfo()
+	cli.Caller = cli.Program(os.Args[0], info) + " "
 	os.Args = os.Args[1:]
 	cli.Main(name, commands[name])
 }

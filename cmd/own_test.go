@@ -47,4 +47,14 @@ func TestOwnProgram(t *testing.T) {
 	if out := call("report whole steps"); strings.Count(out, "report.html") != 2 {
 		t.Errorf("report prints\n%s", out)
 	}
+	for name, want := range map[string]string{ // a call of this program, not of the commands of the checkout
+		"whole/command.txt": own + " " + train + "whole\n",
+		"whole/report.html": own + " report whole<",
+		"steps/report.html": own + " sweep steps.toml -out steps\n" + own + " report steps<",
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v, and no %q in %.400s", name, err, want, text)
+		}
+	}
 }

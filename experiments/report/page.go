@@ -62,8 +62,8 @@ var (
 
 // Load makes the page of a directory of results: that of a sweep, of train or of
 // bench, or of what compare of the Python package saved. The page has the commands that
-// make it again, in which the directory is at.
-func Load(ctx context.Context, dir, at string) (p *Page, err error) {
+// make it again, in which the directory is at, and the last is that of report.
+func Load(ctx context.Context, dir, at, report string) (p *Page, err error) {
 	for _, read := range []func(ctx context.Context, dir string) (*Page, error){readSweep, readPapers, readResult} {
 		if p, err = read(ctx, dir); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -76,7 +76,7 @@ func Load(ctx context.Context, dir, at string) (p *Page, err error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if p.Command != "" {
-		p.Command += " -out " + at + "\ngo run ./cmd/report " + at
+		p.Command += " -out " + at + "\n" + report + " " + at
 	}
 	return p, nil
 }

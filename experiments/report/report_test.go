@@ -96,7 +96,7 @@ func load(t testing.TB, dir string) (*sweep.Summary, *Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Load(context.Background(), dir, "out")
+	r, err := Load(context.Background(), dir, "out", "go run ./cmd/report")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func put(t testing.TB, text string, path ...string) {
 // write makes the report of a directory, and returns its files.
 func write(t testing.TB, dir string) map[string]string {
 	t.Helper()
-	r, err := Load(context.Background(), dir, dir)
+	r, err := Load(context.Background(), dir, dir, "go run ./cmd/report")
 	if err != nil {
 		t.Fatal(err)
 	}

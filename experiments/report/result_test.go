@@ -64,7 +64,7 @@ func keep(t *testing.T) (dir string) {
 
 func TestResult(t *testing.T) {
 	dir := keep(t)
-	p, err := Load(context.Background(), dir, "out")
+	p, err := Load(context.Background(), dir, "out", "go run ./cmd/report")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestWrongResults(t *testing.T) {
 		t.Run(tt.file, func(t *testing.T) {
 			dir := keep(t)
 			put(t, tt.text, dir, tt.file)
-			_, err := Load(context.Background(), dir, "out")
+			_, err := Load(context.Background(), dir, "out", "go run ./cmd/report")
 			if err == nil || !strings.Contains(err.Error(), tt.named) {
 				t.Errorf("with %q: %v; want an error that names %s", tt.text, err, tt.named)
 			}
@@ -152,7 +152,7 @@ func TestSaved(t *testing.T) {
 	dir := t.TempDir()
 	put(t, kept(t, "result.json"), dir, "result.json")
 	put(t, kept(t, "curves.csv"), dir, "curves.csv")
-	p, err := Load(context.Background(), dir, "out")
+	p, err := Load(context.Background(), dir, "out", "go run ./cmd/report")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestSaved(t *testing.T) {
 		t.Errorf("%d plots", plots)
 	}
 	put(t, "policy,instance,seed,epoch,reward,crawls\nlearning,paper,1,one,1,1\n", dir, "curves.csv")
-	_, err = Load(context.Background(), dir, "out")
+	_, err = Load(context.Background(), dir, "out", "go run ./cmd/report")
 	if err == nil || !strings.Contains(err.Error(), "curves.csv: line 2") {
 		t.Errorf("an epoch that is no number: %v", err)
 	}
@@ -182,7 +182,7 @@ func TestPapers(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, "go run ./cmd/bench -preset papers\n", dir, "command.txt")
-	p, err := Load(context.Background(), dir, "out")
+	p, err := Load(context.Background(), dir, "out", "go run ./cmd/report")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -301,7 +301,7 @@ func (c *Comparison) KeepCommand() error {
 	if c.Batch.Dir == "" {
 		return nil
 	}
-	command := "go run ./cmd/" + c.Flags.Name() + " " + cli.Quote(c.args...) + "\n"
+	command := cli.Caller + c.Flags.Name() + " " + cli.Quote(c.args...) + "\n"
 	if err := files.Put(filepath.Join(c.Batch.Dir, "command.txt"), []byte(command)); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}

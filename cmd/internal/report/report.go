@@ -27,7 +27,7 @@ Writes report.html and plots/ into directories of results.
 		return cli.Usagef("no directory is named; name one that sweep, train or bench made, such as results/kappa")
 	}
 	for _, dir := range operands {
-		p, err := report.Load(ctx, dir, cli.Quote(filepath.ToSlash(dir)))
+		p, err := report.Load(ctx, dir, cli.Quote(filepath.ToSlash(dir)), cli.Caller+"report")
 		if err != nil {
 			return err
 		}

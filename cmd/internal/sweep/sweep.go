@@ -71,7 +71,7 @@ them. Called again, it runs what is missing.
 	if !f.IsSet("out") {
 		b.Dir = filepath.Join("results", cfg.Name)
 	}
-	cfg.Command = "go run ./cmd/sweep " + cli.Quote(filepath.ToSlash(name))
+	cfg.Command = cli.Caller + "sweep " + cli.Quote(filepath.ToSlash(name))
 	for _, x := range set {
 		cfg.Command += " -set " + cli.Quote(x)
 	}
@@ -88,8 +88,8 @@ them. Called again, it runs what is missing.
 	} else if err := result.Print(stdout, s, format); err != nil {
 		return err
 	} else {
-		fmt.Fprintf(stderr, "%s now, %d before; results in %s; for pictures: go run ./cmd/report %s\n",
-			plain.Count(s.Ran, "run"), s.Runs-s.Ran, b.Dir, cli.Quote(b.Dir))
+		fmt.Fprintf(stderr, "%s now, %d before; results in %s; for pictures: %sreport %s\n",
+			plain.Count(s.Ran, "run"), s.Runs-s.Ran, b.Dir, cli.Caller, cli.Quote(b.Dir))
 	}
 	switch {
 	case len(s.Failures) > 0:
