@@ -36,9 +36,10 @@ def test_the_page_is_what_the_file_says(make):
     played = {(track, name) for track, names in make.POLICIES.items() for name in names}
     assert played <= {(r["track"], r["policy"]) for r in found["rows"]}
     for r in found["rows"]:
-        assert r["version"] == ephemera.__version__ and "changed" not in r["commit"], r["policy"]
-        assert r["commit"] or (r["track"], r["policy"]) not in played
-        assert ("recordings" in r) == (r["track"] in make.RECORDED)
+        if (r["track"], r["policy"]) in played:  # others may leave out commit and recordings
+            assert r["version"] == ephemera.__version__, r["policy"]
+            assert r["commit"] and "changed" not in r["commit"], r["policy"]
+            assert ("recordings" in r) == (r["track"] in make.RECORDED), r["policy"]
 
 
 def test_rows_of_others(make, tmp_path, monkeypatch, capsys):
