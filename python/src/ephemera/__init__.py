@@ -22,7 +22,7 @@ from .references import (
     threshold,
 )
 from .results import Results, load
-from .runs import Agent, Comparison, Outcome, Run, compare, figures, gym_policy, run, whittle
+from .runs import Agent, Comparison, Outcome, PolicyLike, Run, compare, figures, gym_policy, run, whittle
 from .tasks import EPOCHS, TASKS, TRACKS, register, task
 from .world import TEST_SEEDS
 
@@ -49,6 +49,7 @@ __all__ = [
     "Learner",
     "Outcome",
     "Policy",
+    "PolicyLike",
     "Relaxed",
     "Results",
     "Run",
