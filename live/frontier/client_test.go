@@ -43,6 +43,16 @@ func crawl(
 	return err // io.EOF: nothing more is due
 }
 
+// begin is how docs/frontier.md puts the first URLs.
+func begin(puts urlfrontier.URLFrontier_PutURLsClient) (err error) {
+	info := &urlfrontier.URLInfo{Url: "https://example.com/", CrawlID: "news"}
+	puts.Send(&urlfrontier.URLItem{Item: &urlfrontier.URLItem_Discovered{
+		Discovered: &urlfrontier.DiscoveredURLItem{Info: info},
+	}})
+	_, err = puts.Recv()
+	return err
+}
+
 // TestClientInDocsSeesChanges: where pages are learned, the client says when one has changed, also after a fetch
 // that failed, and keeps other metadata.
 func TestClientInDocsSeesChanges(t *testing.T) {
@@ -80,11 +90,17 @@ func TestClientInDocs(t *testing.T) {
 	})
 	s.want(err, io.EOF)
 	s.want(s.list(&urlfrontier.ListUrlParams{}), "http://a/@0 http://b/@1700000100")
+	s.want(begin(must(s.PutURLs(t.Context()))), nil)
+	s.want(s.list(&urlfrontier.ListUrlParams{CrawlID: "news"}), "https://example.com/@1700000000")
 
 	source, page := must(os.ReadFile("client_test.go")), must(os.ReadFile("../../docs/frontier.md"))
-	_, client, _ := strings.Cut(string(source), "again uint64),\n) error {\n")
-	client, _, _ = strings.Cut(client, "\treturn err // io.EOF")
-	if !strings.Contains(string(page), strings.ReplaceAll(client, "\n\t", "\n")[1:]) {
-		t.Error("docs/frontier.md has another client")
+	for head, end := range map[string]string{
+		"again uint64),\n) error {\n": "\treturn err // io.EOF", "PutURLsClient) (err error) {\n": "\treturn err\n",
+	} {
+		_, client, _ := strings.Cut(string(source), head)
+		client, _, _ = strings.Cut(client, end)
+		if !strings.Contains(string(page), strings.ReplaceAll(client, "\n\t", "\n")[1:]) {
+			t.Error("docs/frontier.md has another client")
+		}
 	}
 }
