@@ -23,6 +23,8 @@ import (
 // epoch; Select hands them out.
 type Crawler struct {
 	opt     CrawlerOptions
+	lived   string // what life returns, once it was asked for
+	lines   strictly
 	kind    *Kind
 	learner Learner
 	open    env.DynamicLearner // learner
@@ -33,7 +35,8 @@ type Crawler struct {
 	now     time.Time // the latest
 	place   map[string]int
 	src     []place
-	free    []int // places without a source
+	free    []int   // places without a source
+	rules   *Source // of the place that was given some last
 	groups  map[string]int32
 	view    env.Online
 	limits  env.Limits
@@ -96,9 +99,9 @@ type Item struct {
 
 // place is what the crawler keeps of one source.
 type place struct {
-	Name  string `json:"name"` // empty for a place that is free
-	Rules Source `json:"rules"`
-	Added int    `json:"added,omitempty"` // epoch
+	Name  string  `json:"name"`            // empty for a place that is free
+	Rules *Source `json:"rules"`           // of which neighbours that have the same share one
+	Added int     `json:"added,omitempty"` // epoch
 	// Crawls handed out since the last one that succeeded, or failed with a time of the next.
 	Tries    int `json:"tries,omitempty"`
 	Due      int `json:"due,omitempty"`   // epoch at which its longest interval ends; 0 without one
@@ -160,10 +163,11 @@ func (c *Crawler) terms() env.Terms {
 		Budget: c.limits.Budget, Start: c.start.Unix(), Length: c.opt.Epoch.Seconds(), Objective: c.opt.Objective,
 	}
 	for _, p := range c.src {
+		cost := p.Rules.Cost
 		if p.Name == "" {
-			p.Rules.Cost = math.Inf(1)
+			cost = math.Inf(1)
 		}
-		t.Names, t.Costs = append(t.Names, p.Name), append(t.Costs, p.Rules.Cost)
+		t.Names, t.Costs = append(t.Names, p.Name), append(t.Costs, cost)
 		if c.pages() {
 			t.Importance = append(t.Importance, cmp.Or(p.Rules.Importance, 1))
 		}
@@ -206,15 +210,21 @@ func (c *Crawler) Add(name string, s Source) error {
 	} else {
 		c.grow()
 	}
-	c.src[i] = place{Name: name, Rules: s, Added: max(0, c.view.Epoch)}
+	c.src[i] = place{Name: name, Rules: c.share(s), Added: max(0, c.view.Epoch)}
 	c.enlist(i)
 	c.view.Last[i], c.limits.NotBefore[i] = -1, 0
-	c.open.Add(i, s.Cost)
-	if c.pages() {
-		c.items.SetImportance(i, cmp.Or(s.Importance, 1))
-	}
+	c.openPlace(i)
 	c.postpone(i)
 	return nil
+}
+
+// openPlace has the learner begin source i without any knowledge of it.
+func (c *Crawler) openPlace(i int) {
+	rules := c.src[i].Rules
+	c.open.Add(i, rules.Cost)
+	if c.pages() {
+		c.items.SetImportance(i, cmp.Or(rules.Importance, 1))
+	}
 }
 
 // check reports what keeps a source from being added.
@@ -238,9 +248,20 @@ func (c *Crawler) check(name string, s Source) error {
 // pages reports whether the sources are pages, of which a crawl tells one bit.
 func (c *Crawler) pages() bool { return c.opt.Objective.Law == env.LawFreshness }
 
+// free are the rules of a place that is free.
+var free = &Source{}
+
+// share returns rules that are not changed, the last ones again if they are the same.
+func (c *Crawler) share(s Source) *Source {
+	if c.rules == nil || *c.rules != s {
+		c.rules = &s
+	}
+	return c.rules
+}
+
 // grow adds one place.
 func (c *Crawler) grow() {
-	c.src = append(c.src, place{})
+	c.src = append(c.src, place{Rules: free})
 	c.view.Last = append(c.view.Last, -1)
 	c.limits.NotBefore = append(c.limits.NotBefore, 0)
 	c.limits.Group = append(c.limits.Group, 0)
@@ -272,7 +293,7 @@ func (c *Crawler) Remove(name string) error {
 		c.done = c.done[:last]
 	}
 	c.overdue.Remove(i)
-	*p = place{}
+	*p = place{Rules: free}
 	c.open.Remove(i)
 	delete(c.place, name)
 	c.free = append(c.free, i)

@@ -59,7 +59,10 @@ func (c *Crawler) kin() string {
 
 // life names what a state of a source goes with.
 func (c *Crawler) life() string {
-	return fmt.Sprintf("%s, epochs of %v from %d", c.kin(), c.opt.Epoch, c.origin)
+	if c.lived == "" {
+		c.lived = fmt.Sprintf("%s, epochs of %v from %d", c.kin(), c.opt.Epoch, c.origin)
+	}
+	return c.lived
 }
 
 // epochsOf returns the length of the epochs that a state of a source counts, and the Unix time of
@@ -222,10 +225,14 @@ func (c *Crawler) AddAgain(name string, s Source, state []byte) (anew bool, err 
 // points to. It returns the crawls that the learner has not taken up, and their epoch.
 func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, int, error) {
 	var s sourceState
-	if err := strictly(state, &s); err != nil {
+	if err := c.lines.decode(state, &s); err != nil {
 		return nil, 0, err
 	}
-	length, origin, err := c.epochsOf(s.Of)
+	length, origin, life := c.opt.Epoch, c.origin, c.life()
+	var err error
+	if s.Of != life {
+		length, origin, err = c.epochsOf(s.Of)
+	}
 	switch {
 	case err != nil:
 		return nil, 0, err
@@ -239,14 +246,11 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 			return nil, 0, err
 		}
 	}
-	empty, err := json.Marshal(known)
-	if err != nil {
+	if err := c.lines.decode(s.Learned, known); err != nil {
+		c.openPlace(i)
 		return nil, 0, err
 	}
-	if err := strictly(s.Learned, known); err != nil {
-		return nil, 0, cmp.Or(strictly(empty, known), err)
-	}
-	if s.Of != c.life() {
+	if s.Of != life {
 		c.rebase(&s, length, origin)
 		c.learner.(bySource).Rescale(i, length.Seconds()/c.opt.Epoch.Seconds())
 	}
@@ -256,10 +260,23 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 	return s.Crawled, s.Epoch, nil
 }
 
-func strictly(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	return d.Decode(v)
+// strictly reads values in JSON that have no unknown names. Many of them share its space.
+type strictly struct {
+	in bytes.Reader
+	d  *json.Decoder
+}
+
+func (s *strictly) decode(data []byte, v any) error {
+	if s.d == nil {
+		s.d = json.NewDecoder(&s.in)
+		s.d.DisallowUnknownFields()
+	}
+	s.in.Reset(data)
+	err := s.d.Decode(v)
+	if err != nil || s.d.More() {
+		s.d = nil // it has some of it left
+	}
+	return err
 }
 
 // rememberChecks returns what the program itself knows of page i, as crawls.

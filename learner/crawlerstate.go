@@ -166,9 +166,13 @@ func (c *Crawler) restore(p placeState) error {
 	if p.Name == "" {
 		return nil
 	}
-	if err := c.check(p.Name, p.Rules); err != nil {
+	if p.Rules == nil {
+		p.Rules = free
+	}
+	if err := c.check(p.Name, *p.Rules); err != nil {
 		return err
 	}
+	p.Rules = c.share(*p.Rules)
 	c.src[i], c.view.Last[i], c.limits.NotBefore[i] = p.place, p.Last, p.NotBefore
 	c.enlist(i)
 	if p.Rules.Longest > 0 {
@@ -224,7 +228,7 @@ func Continue(o CrawlerOptions, t env.Terms, l Learner, v *env.Online) (*Crawler
 	c.view.Epoch, c.now = v.Epoch-1, c.at(v.Epoch-1)
 	for i, name := range t.Names {
 		c.grow()
-		c.src[i] = place{Name: name, Rules: Source{Cost: t.Costs[i]}}
+		c.src[i] = place{Name: name, Rules: c.share(Source{Cost: t.Costs[i]})}
 		c.view.Last[i], c.limits.NotBefore[i] = v.Last[i], v.Last[i]+1
 		c.enlist(i)
 	}

@@ -344,5 +344,8 @@ func (e *Pages) Import(s PageState) error {
 		return fmt.Errorf("estimates of %d pages; the learner has %d", len(s.Pages), n)
 	}
 	e.PageState = s
+	for i := range e.Pages {
+		e.Pages[i].Changed = slices.Clone(e.Pages[i].Changed) // JSON leaves room for more
+	}
 	return nil
 }

@@ -156,6 +156,10 @@ func (l *Learner) Select(dst []int, o *env.Online) []int {
 		}
 	}
 	l.putToSleep(o, cost, longest)
+	if len(l.thought) > many+4*len(l.Awake) { // the first decision was among all
+		l.key, l.thought, l.known, l.order, l.waits = nil, nil, nil, nil, nil
+		l.Awake = slices.Clone(l.Awake)
+	}
 	if l.fixed != nil && l.pages != nil { // no Update follows
 		for _, i := range dst[had:] {
 			l.pages.ForgetPings(i)
