@@ -2,8 +2,11 @@ package frontier
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -111,9 +114,80 @@ func (h *history) last() time.Time {
 	return time.UnixMilli(h.Last)
 }
 
+// packed is a history in less space: numbers by how much each differs from the one before, in varints.
+type packed string
+
+func (h *history) pack() packed {
+	b := make([]byte, 0, 256)
+	for _, n := range []int64{h.Since, h.Last - h.Since, h.NotBefore, h.Ping, int64(h.Signature)} {
+		b = binary.AppendVarint(b, n)
+	}
+	b = binary.AppendUvarint(b, uint64(len(h.Items)))
+	var last int64
+	for _, it := range h.Items {
+		b = binary.AppendVarint(b, int64(it[0])-last)
+		b = binary.AppendUvarint(b, bits.ReverseBytes64(math.Float64bits(it[1]))) // of few digits
+		last = int64(it[0])
+	}
+	last = 0
+	for _, check := range h.Checks {
+		at := max(check, -check)
+		b = binary.AppendVarint(b, at-last)
+		if last = at; check < 0 {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
+	}
+	return packed(b)
+}
+
+func (p packed) unpack() (h history) {
+	if p == "" {
+		return h
+	}
+	b := []byte(p)
+	signed := func() int64 {
+		n, size := binary.Varint(b)
+		b = b[size:]
+		return n
+	}
+	unsigned := func() uint64 {
+		n, size := binary.Uvarint(b)
+		b = b[size:]
+		return n
+	}
+	h.Since = signed()
+	h.Last = h.Since + signed()
+	h.NotBefore, h.Ping, h.Signature = signed(), signed(), uint64(signed())
+	var last int64
+	for range unsigned() {
+		last += signed()
+		h.Items = append(h.Items, [2]float64{float64(last), math.Float64frombits(bits.ReverseBytes64(unsigned()))})
+	}
+	for last = 0; len(b) > 0; {
+		last += signed()
+		check := last
+		if unsigned() > 0 {
+			check = -check
+		}
+		h.Checks = append(h.Checks, check)
+	}
+	return h
+}
+
+// shift has the times of fetches go with a clock that was set.
+func (c *learnedCrawl) shift(by time.Duration) {
+	for name, p := range c.sources {
+		h := p.unpack()
+		h.shift(by)
+		c.sources[name] = h.pack()
+	}
+}
+
 // keep returns what the record of a learned URL is to have of it.
 func (l *Learned) keep(c *learnedCrawl, name string) []byte {
-	k := kept{history: c.source(name).history}
+	k := kept{history: c.sources[name].unpack()}
 	var err error
 	if k.State, err = c.crawler.SourceState(name); err != nil {
 		l.log.Error("what was learned of a URL is not kept", "url", name, "error", err)
@@ -127,6 +201,7 @@ func (l *Learned) keep(c *learnedCrawl, name string) []byte {
 
 // recalled returns a learned URL as it was kept, or false if the record is not of one.
 func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
+	s.Name = sourceName(r.ID)
 	info := &pb.URLInfo{}
 	if proto.Unmarshal(r.Data, info) != nil || info.Metadata[metaState] == nil || r.Due == schedule.Completed {
 		return s, false
@@ -138,7 +213,7 @@ func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
 		}
 	}
 	s = learner.Recalled{
-		Name: sourceName(r.ID), Rules: c.rules(), State: k.State, Last: k.last(), Since: time.UnixMilli(k.Since),
+		Name: s.Name, Rules: c.rules(), State: k.State, Last: k.last(), Since: time.UnixMilli(k.Since),
 	}
 	for _, it := range k.Items {
 		s.Items = append(s.Items, learner.Item{Published: time.Unix(int64(it[0]), 0), Worth: it[1]})
@@ -149,7 +224,7 @@ func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
 	if k.NotBefore > 0 {
 		s.NotBefore = time.UnixMilli(k.NotBefore)
 	}
-	c.source(s.Name).history = k.history
+	c.sources[s.Name] = k.pack()
 	return s, true
 }
 
@@ -181,7 +256,7 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 	anew, err := c.crawler.Recall(now, func(yield func(learner.Recalled) bool) {
 		failed = l.store.URLs(crawl, "", func(r *store.Record) bool {
 			s, ok := c.recalled(r)
-			switch known := c.crawler.Has(sourceName(r.ID)); {
+			switch known := c.crawler.Has(s.Name); {
 			case ok && !known:
 				s.Asked = !c.opt.Shadow && l.store.Held(r.ID)
 				return yield(s)
@@ -191,8 +266,8 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 			return failed == nil
 		})
 	})
-	for _, src := range c.sources {
-		src.shift(step)
+	if step != 0 {
+		c.shift(step)
 	}
 	if anew > 0 {
 		l.log.Warn("what was learned of URLs is of another version or length of epochs; "+
@@ -267,7 +342,7 @@ func (l *Learned) begin(crawl string, c *learnedCrawl, now time.Time) error {
 			if s.Last.Before(start) {
 				start = s.Last
 			}
-			if all++; c.source(s.Name).Signature != 0 {
+			if all++; c.sources[s.Name].unpack().Signature != 0 {
 				pages++
 			}
 		}
@@ -314,9 +389,11 @@ func (l *Learned) adopt(c *learnedCrawl, r *store.Record) error {
 	if err != nil {
 		return err
 	}
+	var h history
 	if !b.Last.IsZero() {
-		c.source(name).add(b.Last, nil, false)
+		h.add(b.Last, nil, false)
 	}
+	c.sources[name] = h.pack()
 	info, err := infoOf(r)
 	if err == nil {
 		_, err = l.store.SetData(r.ID, metadata(info, r.Due, l.keep(c, name)))

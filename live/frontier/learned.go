@@ -118,7 +118,9 @@ type learnedCrawl struct {
 	share    share
 	byReport bool // the objective is that of what is reported first
 	crawler  *learner.Crawler
-	sources  map[string]*source
+	sources  map[string]packed  // what fetches of each learned URL have found
+	mistakes map[string]string  // in what the last put said of a fetch, if there was one
+	shadows  map[string]*shadow // of URLs whose items the learner would find, in the shadow
 	saved    time.Time
 	began    time.Time // first fetch since the start
 	sum      Summary
@@ -126,12 +128,10 @@ type learnedCrawl struct {
 	learner  time.Duration // and until the learner would have
 }
 
-// source is what is known of a learned URL apart from what the learner knows.
-type source struct {
-	history
-	mistake string      // in what the last put said of the fetch
-	picks   []time.Time // since then, in the shadow: when the learner would have fetched
-	late    []time.Time // in the shadow: items that it would have found only after that
+// shadow is what the learner would have done with a URL since the last put.
+type shadow struct {
+	picks []time.Time // when it would have fetched
+	late  []time.Time // items that it would have found only after that
 }
 
 // Summary is what a learned crawl shows.
@@ -188,7 +188,7 @@ func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions
 	l := &Learned{store: s, log: log, moment: s.Moment(), crawls: map[string]*learnedCrawl{}}
 	now := l.moment.Time
 	for name, opt := range crawls {
-		c := &learnedCrawl{opt: opt, sources: map[string]*source{}, saved: now}
+		c := newLearnedCrawl(opt, now)
 		if c.byReport = opt.Objective.Law == ""; c.byReport {
 			c.opt.Objective = env.Delay
 		}
@@ -204,11 +204,18 @@ func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions
 	return l, nil
 }
 
+func newLearnedCrawl(opt LearnOptions, now time.Time) *learnedCrawl {
+	return &learnedCrawl{
+		opt: opt, saved: now,
+		sources: map[string]packed{}, mistakes: map[string]string{}, shadows: map[string]*shadow{},
+	}
+}
+
 func stateName(crawl string) string { return "learned " + crawl }
 func clockName(crawl string) string { return "clock of learned " + crawl }
 
 // sourceName returns the learner's name of a URL: the length of its key, key and URL.
-func sourceName(id schedule.ID) string { return fmt.Sprint(len(id.Key), ":", id.Key, id.URL) }
+func sourceName(id schedule.ID) string { return strconv.Itoa(len(id.Key)) + ":" + id.Key + id.URL }
 
 func idOf(crawl, name string) schedule.ID {
 	length, rest, _ := strings.Cut(name, ":")
@@ -216,13 +223,22 @@ func idOf(crawl, name string) schedule.ID {
 	return schedule.ID{Crawl: crawl, Key: rest[:n], URL: rest[n:]}
 }
 
-func (c *learnedCrawl) source(name string) *source {
-	s := c.sources[name]
+// shadow returns what the learner would have done with a URL.
+func (c *learnedCrawl) shadow(name string) *shadow {
+	s := c.shadows[name]
 	if s == nil {
-		s = &source{}
-		c.sources[name] = s
+		s = &shadow{}
+		c.shadows[name] = s
 	}
 	return s
+}
+
+// forget forgets a URL.
+func (c *learnedCrawl) forget(name string) {
+	c.crawler.Remove(name)
+	delete(c.sources, name)
+	delete(c.mistakes, name)
+	delete(c.shadows, name)
 }
 
 // now returns the time. If the clock was set since the last time, the learners go with it as the store
@@ -240,10 +256,10 @@ func (l *Learned) now() time.Time {
 func (l *Learned) shift(now time.Time, by time.Duration) {
 	for crawl, c := range l.crawls {
 		c.crawler.Shift(by)
-		for _, src := range c.sources {
-			src.shift(by)
-			for i := range src.picks {
-				src.picks[i] = src.picks[i].Add(by)
+		c.shift(by)
+		for _, s := range c.shadows {
+			for i := range s.picks {
+				s.picks[i] = s.picks[i].Add(by)
 			}
 		}
 		l.save(crawl, c)
@@ -312,13 +328,18 @@ func (c *learnedCrawl) take(
 	}
 	crawl := learner.Crawl{Source: name, At: now, Outcome: learner.Failed}
 	earliest := date > now.UnixMilli() && !c.opt.Shadow && c.dates() == Earliest
-	src := c.source(name)
-	if src.NotBefore = 0; earliest {
-		src.NotBefore, crawl.NotBefore = date, time.UnixMilli(date)
+	h := c.sources[name].unpack()
+	if h.NotBefore = 0; earliest {
+		h.NotBefore, crawl.NotBefore = date, time.UnixMilli(date)
 	}
 	if said.reports() {
-		mistake = c.learn(src, crawl, &said)
+		if mistake = c.learn(&h, crawl, &said); mistake != nil {
+			c.mistakes[name] = mistake.Error()
+		} else {
+			delete(c.mistakes, name)
+		}
 	}
+	c.sources[name] = h.pack()
 	if !said.reports() || mistake != nil {
 		if err := c.crawler.Update(crawl); err != nil {
 			mistake = err
@@ -363,35 +384,34 @@ func (c *learnedCrawl) dates() Dates {
 }
 
 // learn has the learner take up what a fetch found.
-func (c *learnedCrawl) learn(src *source, crawl learner.Crawl, said *said) error {
+func (c *learnedCrawl) learn(h *history, crawl learner.Crawl, said *said) error {
 	now := crawl.At
-	found, err := items(said.ours, src.last(), now)
-	if err == nil {
-		found = src.unseen(found)
-		changed := len(found) > 0
-		if len(said.ours) == 0 {
-			changed = !said.unchanged && src.Signature != 0 && said.signature != src.Signature
-			if changed {
-				found = evenly(1, src.last(), now)
-			}
-		}
-		crawl.Outcome = learner.Unchanged
+	found, err := items(said.ours, h.last(), now)
+	if err != nil {
+		return err
+	}
+	found = h.unseen(found)
+	changed := len(found) > 0
+	if len(said.ours) == 0 {
+		changed = !said.unchanged && h.Signature != 0 && said.signature != h.Signature
 		if changed {
-			crawl.Outcome = learner.Found
-		}
-		if crawl.Changed = changed && c.pages(); !c.pages() {
-			crawl.Items = found
-		}
-		if err = c.crawler.Update(crawl); err == nil {
-			c.count(crawl.Source, src, found, changed, now)
-			src.add(now, found, changed)
-			src.Signature = cmp.Or(said.signature, src.Signature)
-			src.mistake = ""
-			return nil
+			found = evenly(1, h.last(), now)
 		}
 	}
-	src.mistake = err.Error()
-	return err
+	crawl.Outcome = learner.Unchanged
+	if changed {
+		crawl.Outcome = learner.Found
+	}
+	if crawl.Changed = changed && c.pages(); !c.pages() {
+		crawl.Items = found
+	}
+	if err := c.crawler.Update(crawl); err != nil {
+		return err
+	}
+	c.count(crawl.Source, h.last(), found, changed, now)
+	h.add(now, found, changed)
+	h.Signature = cmp.Or(said.signature, h.Signature)
+	return nil
 }
 
 func (c *learnedCrawl) rules() learner.Source {
@@ -399,22 +419,22 @@ func (c *learnedCrawl) rules() learner.Source {
 }
 
 // count adds up what fetches find, and when.
-func (c *learnedCrawl) count(name string, src *source, found []learner.Item, changed bool, now time.Time) {
+func (c *learnedCrawl) count(name string, last time.Time, found []learner.Item, changed bool, now time.Time) {
 	if c.sum.Fetched++; !changed {
 		c.sum.Empty++
 	}
 	if c.began.IsZero() {
 		c.began = now
 	}
-	if src.last().IsZero() {
+	if last.IsZero() {
 		return // what it found was there before
 	}
 	if !c.pages() {
-		c.compare(src, found, now)
+		c.compare(name, last, found, now)
 		return
 	}
 	b, err := c.crawler.Belief(name)
-	if z := b.Changes * now.Sub(src.last()).Hours(); err == nil && changed {
+	if z := b.Changes * now.Sub(last).Hours(); err == nil && changed {
 		c.sum.Changes++
 		c.sum.Missed += unseen(z)
 	}
@@ -430,25 +450,29 @@ func unseen(z float64) float64 {
 }
 
 // compare counts when the client finds the items and, in the shadow, when the learner would.
-func (c *learnedCrawl) compare(src *source, found []learner.Item, now time.Time) {
+func (c *learnedCrawl) compare(name string, last time.Time, found []learner.Item, now time.Time) {
+	var s *shadow
+	if c.opt.Shadow {
+		s = c.shadow(name)
+		defer func() { s.picks = s.picks[:0] }()
+	}
 	for _, it := range found {
-		if it.Published.Before(src.last()) {
+		if it.Published.Before(last) {
 			continue // it was there before the two began
 		}
 		c.sum.Items++
 		c.client += now.Sub(it.Published)
-		if !c.opt.Shadow {
+		if s == nil {
 			continue
 		}
-		i := slices.IndexFunc(src.picks, func(at time.Time) bool { return !at.Before(it.Published) })
+		i := slices.IndexFunc(s.picks, func(at time.Time) bool { return !at.Before(it.Published) })
 		if i < 0 {
-			src.late = append(src.late, it.Published)
+			s.late = append(s.late, it.Published)
 			continue
 		}
 		c.sum.Found++
-		c.learner += src.picks[i].Sub(it.Published)
+		c.learner += s.picks[i].Sub(it.Published)
 	}
-	src.picks = src.picks[:0]
 }
 
 // ping takes up that something else than a fetch says that a URL has changed, and reports
@@ -473,14 +497,15 @@ func (l *Learned) ping(id schedule.ID, values []string) (
 			return false, nil, inPut(id, mistake), nil
 		}
 	}
-	src := c.source(name)
-	if !at.After(src.last()) || at.Unix() <= src.Ping {
+	h := c.sources[name].unpack()
+	if !at.After(h.last()) || at.Unix() <= h.Ping {
 		return false, nil, nil, nil
 	}
 	if mistake = c.crawler.Ping(name, now); mistake != nil {
 		return false, nil, inPut(id, mistake), nil
 	}
-	src.Ping = at.Unix()
+	h.Ping = at.Unix()
+	c.sources[name] = h.pack()
 	c.sum.Pings++
 	r, err := l.store.Find(id)
 	if r == nil || err != nil {
@@ -504,13 +529,14 @@ func (l *Learned) Advance() {
 		ids := make([]schedule.ID, len(names))
 		for i, name := range names {
 			ids[i] = idOf(crawl, name)
-			if src := c.source(name); c.opt.Shadow {
-				src.picks = append(src.picks, now)
-				for _, published := range src.late {
+			if c.opt.Shadow && !c.pages() {
+				s := c.shadow(name)
+				s.picks = append(s.picks, now)
+				for _, published := range s.late {
 					c.sum.Found++
 					c.learner += now.Sub(published)
 				}
-				src.late = src.late[:0]
+				s.late = s.late[:0]
 			}
 		}
 		c.sum.Asked += len(names)
@@ -520,8 +546,7 @@ func (l *Learned) Advance() {
 				l.log.Error("URLs that are to be fetched are not made due", "crawl", crawl, "error", err)
 			}
 			for _, i := range gone {
-				c.crawler.Remove(names[i]) // it was deleted or completed
-				delete(c.sources, names[i])
+				c.forget(names[i]) // it was deleted or completed
 			}
 		}
 		if since := now.Sub(c.saved); since >= saveEvery || since < 0 { // the clock was set back
@@ -550,7 +575,8 @@ func (l *Learned) recall(crawl string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	anew := &learnedCrawl{opt: c.opt, share: c.share, byReport: c.byReport, sources: map[string]*source{}, saved: now}
+	anew := newLearnedCrawl(c.opt, now)
+	anew.share, anew.byReport = c.share, c.byReport
 	if c.crawler.Len() > 0 {
 		l.save(crawl, c)
 	} else if err := l.store.SetValue(stateName(crawl), nil); err != nil { // it has seen nothing yet
@@ -578,7 +604,7 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 		l.mu.Unlock()
 		return // it is not learned
 	}
-	mistake := c.source(name).mistake
+	mistake := c.mistakes[name]
 	l.mu.Unlock()
 	if info.Metadata == nil {
 		info.Metadata = map[string]*pb.StringList{}
