@@ -609,19 +609,26 @@ func put(t *testing.T, client pb.URLFrontierClient, from, to, queues int, date u
 }
 
 func putIn(t *testing.T, client pb.URLFrontierClient, crawl string, from, to, queues int, date uint64) {
+	putEach(t, client, from, to, func(i int) *pb.URLItem {
+		item := discovered(fmt.Sprintf("https://www.host%07d.example/articles/%08d.html", i%queues, i))
+		info := item.GetDiscovered().Info
+		info.Key, info.CrawlID = fmt.Sprintf("host%07d", i%queues), crawl
+		if date > 0 {
+			item.Item = &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: date}}
+		}
+		return item
+	})
+}
+
+// putEach puts items with their numbers.
+func putEach(t *testing.T, client pb.URLFrontierClient, from, to int, item func(i int) *pb.URLItem) {
 	const streams = 4
 	var g sync.WaitGroup
 	for k := range streams {
 		puts := must(client.PutURLs(t.Context()))
 		g.Go(func() {
 			for i := from + k; i < to; i += streams {
-				item := discovered(fmt.Sprintf("https://www.host%07d.example/articles/%08d.html", i%queues, i))
-				info := item.GetDiscovered().Info
-				info.Key, info.CrawlID = fmt.Sprintf("host%07d", i%queues), crawl
-				if date > 0 {
-					item.Item = &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: date}}
-				}
-				puts.Send(item) // Recv has the error
+				puts.Send(item(i)) // Recv has the error
 			}
 			puts.CloseSend()
 		})

@@ -75,6 +75,7 @@ func TestMeasure(t *testing.T) {
 	t.Run("queues", measureQueues)
 	t.Run("others", measureOthers)
 	t.Run("urls", measureURLs)
+	t.Run("learned", measureLearned)
 }
 
 // measureSides prints what each side takes for 10⁵ URLs in 10³ queues, and for a call among 10⁵ queues, in turn.
@@ -280,6 +281,40 @@ func measureURLs(t *testing.T) {
 	time.Sleep(3 * time.Second) // until delays are over
 	calls("again", 2)
 	fmt.Println("at most", s.end())
+}
+
+// measureLearned prints what learned URLs in 5000 queues take, of which some fetches were reported.
+func measureLearned(t *testing.T) {
+	for _, said := range []string{"signature", "ephemera.items"} {
+		dir := t.TempDir()
+		learn := []string{"-learn", fmt.Sprint("c:", *urls/24), "-sync", "off"}
+		s := launch(t, dir, learn...)
+		for round := range 3 {
+			now := time.Now().Unix()
+			putEach(t, s, 0, *urls, func(i int) *pb.URLItem {
+				url := fmt.Sprintf("https://www.host%07d.example/articles/%08d.html", i%5000, i)
+				values := &pb.StringList{}
+				for k := range 1 + i%4 {
+					values.Values = append(values.Values, fmt.Sprint(now-int64(3600*(i%7+10*k))))
+				}
+				return &pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: &pb.URLInfo{
+					Url: url, Key: fmt.Sprintf("host%07d", i%5000), CrawlID: "c",
+					Metadata: map[string]*pb.StringList{said: values},
+				}}}}
+			})
+			if round < 2 {
+				time.Sleep(time.Minute) // an epoch
+			}
+		}
+		s.Process.Signal(syscall.SIGTERM)
+		s.Wait()
+		began := time.Now()
+		s = launch(t, dir, learn...)
+		took, used := time.Since(began), s.used()
+		time.Sleep(5 * time.Second)
+		fmt.Printf("%d URLs with %s: started in %v, with %v of the processor, at most %s\n",
+			*urls, said, took.Round(100*time.Millisecond), used.Round(100*time.Millisecond), s.end())
+	}
 }
 
 func middle(x []float64) float64 {
