@@ -351,6 +351,5 @@ func serve(c *crawl.Crawler, page string, stdout io.Writer) error {
 		defer s.Close()
 		fmt.Fprintf(stdout, "Crawling; http://%s shows what is found. Ctrl-C ends it.\n", l.Addr())
 	}
-	c.Run()
-	return nil
+	return c.Run()
 }

@@ -84,7 +84,7 @@ type Crawler struct {
 	list     []Outline // of the feeds, as it was read last when it was another one
 	checked  []Outline // as it was read last
 	away     *Away     // why the reader does not answer, or that there is no network; nil if it does
-	again    time.Time // when that is tried next, while it does not
+	again    time.Time // when a feed is tried next, while there is no network
 	listErr  error     // of the last reading
 	left     []error   // outlines of list that name no feed
 	listed   time.Time // when that was
@@ -105,8 +105,8 @@ type Crawler struct {
 	early  []string    // feeds that the learner handed out a little before they may be asked for
 }
 
-// Open takes up the state of a directory, or begins one. When the context ends, requests under way are broken
-// off, and no others are made.
+// Open takes up the state of a directory, or begins one, and reads the OPML file; the list of a reader is read
+// when it is needed. When the context ends, requests under way are broken off, and no others are made.
 func Open(ctx context.Context, o Options) (c *Crawler, err error) {
 	c = &Crawler{opt: o, feeds: map[string]*record{}, blocked: map[string]block{}}
 	c.ending, c.end = context.WithCancel(ctx)
@@ -306,17 +306,20 @@ func (c *Crawler) admit(r *record) (err error) {
 	return err
 }
 
-// reread reads the list of feeds again. One that cannot be read changes nothing. The lock is
-// given up while the reader answers.
+// reread reads the list of feeds again. One that cannot be read changes nothing. Whether a reader gives its list
+// says whether it is away. The lock is given up while it answers.
 func (c *Crawler) reread(now time.Time) (err error) {
 	if now.Sub(c.listed) < rereading {
 		return nil
 	}
-	c.listed = now
-	defer func() { c.listErr = err }()
 	c.mu.Unlock()
 	outlines, left, err := c.reader.Feeds(c.ending)
 	c.mu.Lock()
+	defer func() { c.listErr = err }()
+	c.listed = c.clock()
+	if c.opt.Reader != nil {
+		c.away = away(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -332,7 +335,7 @@ func (c *Crawler) reread(now time.Time) (err error) {
 	for _, err := range left {
 		c.opt.Log.Warn("an outline is left out", "file", c.opt.OPML, "error", err)
 	}
-	c.list, c.left = outlines, left
+	c.list, c.left = append([]Outline{}, outlines...), left // a reader may have no feeds
 	var unknown []string
 	for address := range c.opt.Worth {
 		if r := c.feeds[address]; r == nil || !r.listed {
@@ -350,15 +353,20 @@ func (c *Crawler) reread(now time.Time) (err error) {
 func (c *Crawler) Tick() (begun int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	said := c.listErr
-	if err := c.reread(c.clock()); err != nil && (said == nil || said.Error() != err.Error()) {
+	gone, said := c.away, c.listErr
+	err = c.reread(c.clock())
+	switch {
+	case c.ending.Err() != nil:
+		return 0, nil
+	case c.list == nil:
+		return 0, err
+	case c.away != nil && gone == nil:
+		c.opt.Log.Error("no request is made", "error", c.away)
+	case c.away == nil && err != nil && (said == nil || said.Error() != err.Error()):
 		c.opt.Log.Error("the list of feeds stays as it was", "error", err)
 	}
-	if c.ending.Err() != nil {
-		return 0, nil
-	}
 	now := c.clock()
-	if left := c.again.Sub(now); c.away != nil && 0 < left && left <= rereading {
+	if left := c.again.Sub(now); c.away != nil && (c.opt.Reader != nil || 0 < left && left <= rereading) {
 		// It is longer after the clock was set back.
 		return 0, nil
 	}
@@ -450,8 +458,9 @@ func (c *Crawler) watch() (begun int) {
 func (c *Crawler) Wait() { c.running.Wait() }
 
 // Run ticks every second until the crawler's context ends. After an error, such as a full
-// disk, it waits for a minute; it says an error once, until there is none or another.
-func (c *Crawler) Run() {
+// disk, it waits for a minute; it says an error once, until there is none or another. It ends with the
+// error of a reader that at first gives another answer than its list; for one that gives none it waits.
+func (c *Crawler) Run() error {
 	defer c.Wait()
 	var posting sync.WaitGroup
 	posting.Go(func() { c.postAll(c.ending) })
@@ -459,7 +468,12 @@ func (c *Crawler) Run() {
 	said := ""
 	for {
 		wait, text := time.Second, ""
-		if _, err := c.Tick(); err != nil {
+		_, err := c.Tick()
+		if a := away(err); a != nil && !a.Silent {
+			c.end()
+			return err
+		}
+		if err != nil {
 			wait, text = time.Minute, err.Error()
 		}
 		if text != said && text != "" {
@@ -468,7 +482,7 @@ func (c *Crawler) Run() {
 		said = text
 		select {
 		case <-c.ending.Done():
-			return
+			return nil
 		case <-time.After(wait):
 		}
 	}

@@ -36,7 +36,10 @@ var _ Reader = (*FreshRSS)(nil)
 // NewFreshRSS returns the FreshRSS at an address for one of its users, whose authentication token
 // has feeds fetched, and whose API password gives entries.
 func NewFreshRSS(address, user, token, password string) *FreshRSS {
-	return &FreshRSS{remote: newRemote("FreshRSS", address), user: user, token: token, password: password}
+	return &FreshRSS{
+		remote: newRemote("FreshRSS", address, "/i", "/greader.php", "/fever.php", "/api"),
+		user:   user, token: token, password: password,
+	}
 }
 
 // get asks for a page, with the token in its query.
@@ -45,7 +48,7 @@ func (m *FreshRSS) get(ctx context.Context, query url.Values) ([]byte, error) {
 	query.Set("token", m.token)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+"/i/?"+query.Encode(), nil)
 	if err != nil {
-		return nil, &Away{err}
+		return nil, &Away{Err: err}
 	}
 	status, body, err := m.call(r)
 	switch {
@@ -54,7 +57,7 @@ func (m *FreshRSS) get(ctx context.Context, query url.Values) ([]byte, error) {
 	case status == http.StatusFound || status == http.StatusForbidden:
 		return nil, m.away("refuses the token; needed is the authentication token of %s's profile", m.user)
 	case status != http.StatusOK:
-		return nil, m.away("answers %d", status)
+		return nil, m.answers(status, "")
 	}
 	return body, nil
 }
@@ -78,9 +81,9 @@ func (m *FreshRSS) login(ctx context.Context) (auth string, err error) {
 	case status == http.StatusServiceUnavailable:
 		return "", m.away("has no API; allow it in its settings of authentication")
 	case status != http.StatusOK:
-		return "", m.away("answers %d when its API is asked for", status)
+		return "", m.answers(status, "")
 	case !is:
-		return "", &Away{fmt.Errorf("%s is not FreshRSS: its API answers %.60q", shown(m.url), body)}
+		return "", &Away{Err: fmt.Errorf("%s is not FreshRSS: its API answers %.60q", shown(m.url), body)}
 	}
 	return strings.TrimSpace(auth), nil
 }
@@ -88,7 +91,7 @@ func (m *FreshRSS) login(ctx context.Context) (auth string, err error) {
 func (m *FreshRSS) post(ctx context.Context, path string, form url.Values) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, &Away{err}
+		return nil, &Away{Err: err}
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return r, nil
@@ -112,7 +115,7 @@ func (m *FreshRSS) api(ctx context.Context, path string, query url.Values, into 
 		address := m.url + greader + "/reader/api/0/" + path + "?" + query.Encode()
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
-			return &Away{err}
+			return &Away{Err: err}
 		}
 		r.Header.Set("Authorization", "GoogleLogin auth="+auth)
 		status, body, err := m.call(r)
@@ -123,10 +126,10 @@ func (m *FreshRSS) api(ctx context.Context, path string, query url.Values, into 
 			auth, begun = "", true
 			continue
 		case status != http.StatusOK:
-			return m.away("answers %d", status)
+			return m.answers(status, "")
 		}
 		if err := json.Unmarshal(body, into); err != nil {
-			return &Away{fmt.Errorf("%s is not FreshRSS: %w", shown(m.url), err)}
+			return &Away{Err: fmt.Errorf("%s is not FreshRSS: %w", shown(m.url), err)}
 		}
 		return nil
 	}

@@ -26,7 +26,7 @@ var _ Reader = (*Miniflux)(nil)
 
 // NewMiniflux returns the Miniflux at an address, for the user of a token.
 func NewMiniflux(address, token string) *Miniflux {
-	return &Miniflux{newRemote("Miniflux", address), token}
+	return &Miniflux{newRemote("Miniflux", address, "/v1"), token}
 }
 
 // minifluxFeed is what is read of a feed.
@@ -67,7 +67,7 @@ func (e *minifluxEntry) name() uint64 {
 func (m *Miniflux) ask(ctx context.Context, method, path string, into any) error {
 	r, err := http.NewRequestWithContext(ctx, method, m.url+path, nil)
 	if err != nil {
-		return &Away{err}
+		return &Away{Err: err}
 	}
 	r.Header.Set("X-Auth-Token", m.token)
 	status, body, err := m.call(r)
@@ -81,12 +81,12 @@ func (m *Miniflux) ask(ctx context.Context, method, path string, into any) error
 			Text string `json:"error_message"`
 		}
 		json.Unmarshal(body, &says) // if it is Miniflux that answers
-		return m.away("answers %d: %s", status, cmp.Or(says.Text, http.StatusText(status)))
+		return m.answers(status, says.Text)
 	case into == nil:
 		return nil
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return &Away{fmt.Errorf("%s is not Miniflux: %w", shown(m.url), err)}
+		return &Away{Err: fmt.Errorf("%s is not Miniflux: %w", shown(m.url), err)}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -317,6 +318,76 @@ func TestMinifluxAway(t *testing.T) {
 	}
 }
 
+// TestMinifluxLater: a reader that does not answer yet when the crawler starts is waited for, and its feeds go on
+// from what is known of them; one that refuses the token ends the crawler. While its list is not given, none of its
+// feeds is asked for.
+func TestMinifluxLater(t *testing.T) {
+	m := newFakeMiniflux(t)
+	m.feeds[1] = &fakeFeed{url: "http://f.test/feed", every: time.Hour}
+	var down atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() && r.URL.Path == "/v1/feeds" {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		m.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	l := newLife(t, m.Server, 30)
+	l.Reader = NewMiniflux(server.URL, "token")
+	now := func(s *sim) {
+		m.mu.Lock()
+		m.now = func() time.Time { return s.now }
+		m.mu.Unlock()
+	}
+	s := l.open(discard{})
+	now(s)
+	s.pass(3 * time.Hour)
+	r, asked := s.feeds["http://f.test/feed"], len(m.refresh)
+	items, failures := r.Items, r.Failures
+	check(s.Close())
+
+	l.Begin = s.now.Add(2 * time.Hour)
+	down.Store(true)
+	s = l.open(discard{})
+	if page := s.get("/").Body.String(); !strings.Contains(page, "Miniflux has not given its list of feeds yet") {
+		t.Error(page)
+	}
+	defer func() { s.Close() }()
+	now(s)
+	for range 60 {
+		if _, err := s.Tick(); err != nil && !strings.Contains(err.Error(), "answers 502: Bad Gateway") {
+			t.Error(err)
+		}
+		s.Wait()
+		s.now = s.now.Add(time.Minute)
+	}
+	if page := s.get("/").Body.String(); len(m.refresh) > asked || !strings.Contains(page, "answers 502: Bad Gateway") {
+		t.Errorf("%d refreshes, before %d; %s", len(m.refresh), asked, page)
+	}
+	down.Store(false)
+	s.pass(2 * time.Hour)
+	r = s.feeds["http://f.test/feed"]
+	if r.Items != len(m.feeds[1].entries) || r.Items <= items || r.Failures > failures {
+		t.Errorf("%+v, of %d entries", r, len(m.feeds[1].entries))
+	}
+	down.Store(true)
+	asked = len(m.refresh)
+	if s.pass(2 * time.Hour); len(m.refresh) > asked || s.away == nil {
+		t.Errorf("without the list it is asked for %d feeds", len(m.refresh)-asked)
+	}
+
+	l = newLife(t, m.Server, 30)
+	l.Reader = NewMiniflux(server.URL, "wrong")
+	down.Store(false)
+	other := l.open(discard{})
+	defer other.Close()
+	defer time.AfterFunc(10*time.Second, other.end).Stop()
+	if err := other.Run(); err == nil || !strings.Contains(err.Error(), "refuses the token") {
+		t.Errorf("it goes on with a wrong token: %v", err)
+	}
+}
+
 // TestMinifluxRefused: a feed whose refreshes alone are answered with an error fails, and takes no
 // requests from others.
 func TestMinifluxRefused(t *testing.T) {
@@ -419,9 +490,12 @@ func TestMinifluxRefuses(t *testing.T) {
 		w.Write([]byte("<html>"))
 	}))
 	defer other.Close()
+	none := httptest.NewServer(http.NotFoundHandler())
+	defer none.Close()
 	for _, tt := range []struct{ address, token, want string }{
 		{m.URL, "wrong", "refuses the token; needed is that of an API key"}, {other.URL, "token", "is not Miniflux"},
 		{"http://127.0.0.1:1", "token", "does not answer"},
+		{none.URL, "token", "needed is the address of Miniflux itself, with its path if it has one"},
 	} {
 		_, _, err := NewMiniflux(tt.address, tt.token).Feeds(t.Context())
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -85,6 +85,9 @@ func (c *Crawler) WriteRecording(w io.Writer) (rows int, err error) {
 func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.reread(c.clock()); err != nil {
+		return 0, err
+	}
 	if c.seq > 0 {
 		return 0, fmt.Errorf("%s: the learner knows of crawls already, or of an import that was broken off; "+
 			"a recording is imported before the first: give another -dir", c.opt.Dir)
@@ -142,6 +145,9 @@ func (c *Crawler) Import(rec *env.Recording) (feeds int, err error) {
 func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.reread(c.clock()); err != nil {
+		return 0, err
+	}
 	var state bytes.Buffer
 	if err := c.learner.Save(&state); err != nil {
 		return 0, err

@@ -241,8 +241,11 @@ func (c *Crawler) onList() (feeds []*record) {
 // view returns what the page shows, of one feed if that is named.
 func (c *Crawler) view(name string) *view {
 	v := &view{
-		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, ListError: c.listErr, Left: c.left,
+		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, Left: c.left,
 		Full: c.store.Full(), Stats: &c.stats, Page: 1, Where: time.Local,
+	}
+	if away(c.listErr) == nil {
+		v.ListError = c.listErr
 	}
 	v.One, v.Feeds = c.named(name), c.onList()
 	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })
@@ -305,6 +308,14 @@ func (v *view) Away() string {
 		return ""
 	}
 	return v.away.Error()
+}
+
+// Unlisted returns the name of the reader while its first answer is waited for, or nothing.
+func (v *view) Unlisted() string {
+	if v.list != nil || v.away != nil {
+		return ""
+	}
+	return readerName(v.opt.Reader)
 }
 
 // Latest returns the items that were found last, but for those of first looks at feeds.

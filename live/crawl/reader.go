@@ -2,10 +2,12 @@ package crawl
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -37,7 +39,10 @@ type Look struct {
 }
 
 // Away says that a reader does not do what it is asked for, so that nothing is known of its feeds.
-type Away struct{ Err error }
+type Away struct {
+	Err    error
+	Silent bool // it has no answer of its own, as while it starts
+}
 
 func (e *Away) Error() string { return e.Err.Error() }
 func (e *Away) Unwrap() error { return e.Err }
@@ -102,7 +107,7 @@ func (o *own) Refresh(context.Context, feed.Place) error { return nil }
 func (o *own) Entries(ctx context.Context, p feed.Place) Look {
 	res := o.fetcher.Fetch(ctx, p)
 	if res.Offline {
-		res.Err = &Away{fmt.Errorf("no server is reached from here: %w", res.Err)}
+		res.Err = &Away{Err: fmt.Errorf("no server is reached from here: %w", res.Err)}
 	}
 	return Look{Result: res}
 }
@@ -122,8 +127,14 @@ type remote struct {
 	ids map[string]int64 // of feeds, by address
 }
 
-func newRemote(name, address string) remote {
-	return remote{name: name, url: strings.TrimSuffix(address, "/"), client: http.Client{
+// newRemote returns the reader at an address. People may give that of one of its pages instead.
+func newRemote(name, address string, pages ...string) remote {
+	address, _, _ = strings.Cut(address, "?")
+	address = strings.TrimRight(address, "/")
+	for _, page := range pages {
+		address = strings.TrimRight(strings.TrimSuffix(address, page), "/")
+	}
+	return remote{name: name, url: address, client: http.Client{
 		Timeout:       readerTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -142,7 +153,26 @@ func readerName(r Reader) string {
 
 // away is an error of this reader.
 func (m *remote) away(format string, args ...any) error {
-	return &Away{fmt.Errorf("%s at %s %w", m.name, shown(m.url), fmt.Errorf(format, args...))}
+	return &Away{Err: fmt.Errorf("%s at %s %w", m.name, shown(m.url), fmt.Errorf(format, args...))}
+}
+
+// silent is one of a reader that has no answer of its own.
+func (m *remote) silent(format string, args ...any) error {
+	err := m.away(format, args...)
+	away(err).Silent = true
+	return err
+}
+
+// answers is the error of an answer other than what is asked for, with what it says.
+func (m *remote) answers(status int, says string) error {
+	switch {
+	case status >= 500: // so does a proxy in front of a reader that does not run
+		return m.silent("answers %d: %s", status, cmp.Or(says, http.StatusText(status)))
+	case says == "" && (status/100 == 3 || status == http.StatusNotFound):
+		return m.away("answers %d: %s; needed is the address of %s itself, with its path if it has one",
+			status, http.StatusText(status), m.name)
+	}
+	return m.away("answers %d: %s", status, cmp.Or(says, http.StatusText(status)))
 }
 
 // call makes a request, and returns the answer.
@@ -152,12 +182,25 @@ func (m *remote) call(r *http.Request) (status int, body []byte, err error) {
 	if errors.As(err, &in) {
 		err = in.Err
 	}
-	if err != nil {
-		return 0, nil, m.away("does not answer: %w", err)
+	var late net.Error
+	switch {
+	case errors.As(err, &late) && late.Timeout():
+		return 0, nil, m.silent("does not answer within %s", span(readerTimeout))
+	case err != nil:
+		return 0, nil, m.silent("does not answer: %w", err)
 	}
 	defer res.Body.Close()
-	if body, err = io.ReadAll(res.Body); err != nil {
-		return 0, nil, m.away("broke off: %w", err)
+	switch body, err = io.ReadAll(res.Body); {
+	case errors.As(err, &late) && late.Timeout():
+		return 0, nil, m.silent("does not answer in full within %s", span(readerTimeout))
+	case err != nil:
+		return 0, nil, m.silent("broke off: %w", err)
+	}
+	if to, err := res.Location(); err == nil {
+		asked := strings.TrimPrefix(r.URL.String(), m.url)
+		if other, is := strings.CutSuffix(to.String(), asked); is {
+			return 0, nil, m.away("has moved to %s; give that address", shown(other))
+		}
 	}
 	return res.StatusCode, body, nil
 }

@@ -179,12 +179,14 @@ func (c *Crawler) load() error {
 	if err := c.replay(); err != nil {
 		return err
 	}
-	c.mu.Lock()
 	c.watched = c.latest
-	err = c.reread(c.latest)
-	c.mu.Unlock()
-	if err != nil {
-		return err
+	if c.opt.Reader == nil {
+		c.mu.Lock()
+		err = c.reread(c.latest)
+		c.mu.Unlock()
+		if err != nil {
+			return err
+		}
 	}
 	c.saved = c.clock()
 	return nil

@@ -27,7 +27,9 @@ func (c *Crawler) take(r *record, l *Look) error {
 		defer c.mu.Unlock()
 		return c.absent(r, a, now)
 	}
-	c.away = nil
+	if c.opt.Reader == nil {
+		c.away = nil
+	}
 	r.byList = l.byList
 	before := *r
 	if r.Checked = l.At; c.opt.Shadow { // by the reader's clock, which may be another
@@ -95,7 +97,7 @@ func (c *Crawler) take(r *record, l *Look) error {
 }
 
 // absent takes up that the reader does not answer, or that there is no network: nothing is known of the
-// feed, and a minute later one of those that are due is tried.
+// feed. A minute later the reader is asked for its list, or one of the feeds that are due is tried.
 func (c *Crawler) absent(r *record, away *Away, now time.Time) error {
 	if c.away == nil {
 		c.opt.Log.Error("no request is made", "error", away)
