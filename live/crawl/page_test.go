@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
 // TestPageHides: names and passwords of addresses stand neither on a page nor in what is
@@ -291,5 +293,23 @@ func TestToday(t *testing.T) {
 			t.Errorf("%s is not on the page: %.2500s", want, page)
 		}
 		s.now = s.now.Add(24 * time.Hour)
+	}
+}
+
+// TestMetrics: Prometheus has nothing to say against /metrics, and there is no delay while none is known.
+func TestMetrics(t *testing.T) {
+	r := newReferee(t, 60)
+	s := newLife(t, r.Server, 60, address(0)).open(io.Discard)
+	defer s.Close()
+	for _, known := range []bool{false, true} {
+		text := s.get("/metrics").Body.String()
+		problems, err := promlint.New(strings.NewReader(text)).Lint()
+		if err != nil || len(problems) > 0 {
+			t.Errorf("%v %v", problems, err)
+		}
+		if strings.Contains(text, "crawl_delay_seconds{") != known {
+			t.Errorf("that a delay is known is %v: %s", known, text)
+		}
+		s.pass(6 * time.Hour)
 	}
 }
