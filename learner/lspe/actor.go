@@ -1,7 +1,6 @@
 package lspe
 
 import (
-	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -74,20 +73,16 @@ func (l *Learner) Index(i int) float64 {
 
 // act takes a step of the policy gradient, in units of its part that the price has:
 //
-//	ln θ ← Π[ln θ − a(n) clip(√(θ/R), 1, 2) clip((W − λ)/max(λ, X̄/10C), −1, 1)]
-//	n = min(k, 30 + 4 turns)
+//	ln θ ← Π[ln θ − a(k) max(1, √(θ/R)) clip((W − λ)/max(λ, X̄/10C), 1)]
 //
-// X̄ being the source's mean harvest, R a round, and turns how often W − λ has changed its sign from
-// one crawl to the next. While it keeps its sign the right threshold is still far, and steps do not
-// become smaller (Kesten, 1958). At the right threshold noise turns it at every other crawl, and n is k.
-// share is 1 at a crawl and ½ where a source wakes without one.
+// X̄ being the source's mean harvest, R a round. share is 1 at a crawl and ½ where a
+// source wakes without one.
 //
 // The root keeps sources from being lost. A step that is noise moves ln θ at random,
 // and after one to a longer wait the next comes later: with steps of one size θ
 // spends time in proportion to itself, most of it at thresholds far beyond all others.
 // With steps that grow with √θ no threshold holds it longer than another, and what W
-// says decides. They grow to twice the size only: at a wait that is rightly long they would
-// throw θ up and down, and the critic would have no cycles of one threshold.
+// says decides.
 //
 // At a price of 0 a crawl costs nothing but the wait that it begins anew. There a longer
 // wait needs evidence, and a long one comes back where there is none: W counts as greater
@@ -122,14 +117,7 @@ func (l *Learner) act(i int, share float64) {
 		w = min(price, w+farEvidence*err)
 	}
 	excess := clip((w - price) / max(price, priceFloor*l.mean(i)))
-	if sign := int8(cmp.Compare(excess, 0)); share == 1 && sign != 0 {
-		if sign == -s.Sign {
-			s.Turns++
-		}
-		s.Sign = sign
-	}
-	n := min(int(s.Cycles), int(freeCycles+turnCycles*float64(s.Turns)))
-	step := share * l.set.A.At(n) * max(1, min(longStep, math.Sqrt(s.Theta/l.round)))
+	step := share * l.set.A.At(int(s.Cycles)) * max(1, math.Sqrt(s.Theta/l.round))
 	l.move(i, s.Theta*math.Exp(-step*excess))
 }
 

@@ -93,22 +93,15 @@ func (l *Learner) level(s *Source) (level, pooled float64) {
 
 // prior returns the share ε of the prior in a cycle of source i,
 //
-//	ε = p/(k + p),  p = max(3, σ²κ²/(14τᵢ²X̄²) min(1, 2R/θ)),  τᵢ² = max(τ², δᵢ² − 9/kEᵢ)
+//	ε = p/(k + p),  p = max(3, σ²κ²/(14τ²X̄²) min(1, 2R/θ))
 //
 // With p the slope of the source is estimated with least error: its crawls lie apart by 1/κ in ln s, each
-// with the variance of a harvest, and the slope of H̄ is off by τ. Where the source's own slope δᵢ,
-// whose standard error is 1/√(kEᵢ), lies beyond three of these, H̄ is off by at least as much: a source
-// unlike many that are alike would else be taken for one of them, for good. At long waits H̄ has few
-// harvests of its own, and the prior is to be trusted less.
+// with the variance of a harvest, and the slope of H̄ is off by τ. At long waits H̄ has few harvests
+// of its own, and the prior is to be trusted less.
 func (l *Learner) prior(i int) float64 {
 	s := &l.src[i]
 	kappa, k := min(l.slope(i), 2*s.Theta), float64(s.Cycles)
-	spread := l.slopes()
-	if s.Square > 0 {
-		own := float64(s.Score / s.Square) // δᵢ
-		spread = max(spread, own*own-ownSlope*ownSlope/(k*float64(s.Square)))
-	}
-	cycles := l.noise(s) * kappa * kappa / (slopeWidth * spread)
+	cycles := l.noise(s) * kappa * kappa / (slopeWidth * l.slopes())
 	cycles = max(pseudoWeight, cycles*min(1, pooledRounds*l.round/s.Theta))
 	return cycles / (k + cycles)
 }

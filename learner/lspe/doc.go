@@ -16,8 +16,7 @@
 //  5. learner.go: the price moves by what all thresholds plan to spend.
 //
 // Time scales: a cycle's weight in the critic is b(k), k the source's cycles, the
-// actor's step a(n) = o(b(n)), n those whose steps were not all in one direction, the price's
-// d(m) = o(a(m)), m rounds.
+// actor's step a(k) = o(b(k)), the price's d(m) = o(a(m)), m rounds.
 //
 // Before that, coldstart.go crawls each source once and takes thresholds and price
 // from the curve in pooled.go, which all sources have in common; jump.go begins

@@ -210,21 +210,14 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 
 // weight returns how much a cycle counts,
 //
-//	b = max(b(k), min(½, l³) min(1, X̄²/σ²)),  l = max(|ln(S̄/θ)|, ln(S₆/(2θ + 1)))
+//	b = max(b(k), min(½, |ln(S̄/θ)|³) min(1, X̄²/σ²))
 //
-// S̄ being the mean length of the cycles so far, and S₆ the sixth root of the mean of their sixth
-// powers. Cycles of another threshold say little of the present one: once the actor has left them
-// behind they are forgotten, and at a threshold that stays the second term is 0. A few long ones,
-// which hardly count in S̄, have more weight in the polynomials than all others together. Where a
-// harvest has less than an item, so that its variance σ² exceeds X̄², one cycle says less than the
-// many that would go.
+// S̄ being the mean length of the cycles so far. Cycles of another threshold say little
+// of the present one: once the actor has left them behind they are forgotten, and
+// at a threshold that stays the second term is 0. Where a harvest has less than an item,
+// so that its variance σ² exceeds X̄², one cycle says less than the many that would go.
 func (l *Learner) weight(s *Source) float64 {
 	left := math.Abs(math.Log(float64(s.Span) / s.Theta))
-	longest := (longestCycle*s.Theta + 1) / float64(s.Unit)
-	longest *= longest * longest
-	if sixth := s.Powers[5] / (longest * longest); sixth > 1 {
-		left = max(left, math.Log(sixth)/6)
-	}
 	evidence := 1.
 	if s.Dispersion > s.Mean {
 		evidence = s.Mean / s.Dispersion

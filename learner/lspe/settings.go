@@ -17,8 +17,8 @@ type Settings struct {
 	// Gamma is γ, the step of r in LSPE(0), above 0 and below 2.
 	Gamma float64 `toml:"gamma"`
 
-	// B is b(k), the critic's step after k cycles of the source; A is a(n), the
-	// actor's, in units of ln θ, n ≤ k; D is d(m), the price's step per epoch after m
+	// B is b(k), the critic's step after k cycles of the source; A is a(k), the
+	// actor's, in units of ln θ; D is d(m), the price's step per epoch after m
 	// rounds of ΣC/M epochs. For the two-time-scale argument to hold,
 	// a(n) = o(b(n)) and d(n) = o(a(n)).
 	B critic.Steps `toml:"b"`

@@ -28,7 +28,6 @@ type Source struct {
 
 	Theta     float64 // θ, the threshold, an age from 1 on
 	LastTheta float32 // θ when it was crawled last
-	Turns     int32   // how often W − λ has changed its sign
 	Unit      float32 // τ, within a factor of two of θ
 
 	// Averages over its own cycles alone.
@@ -42,7 +41,6 @@ type Source struct {
 	CusumUp, CusumDown float32 // sums of surprises, above and below
 	Cycles             int32   // k; 0 before the first crawl
 	Last               int32   // epoch of the last crawl
-	Sign               int8    // of W − λ when it was crawled last
 	Queued             bool    // it stands in the queue for its first crawl
 
 	Failed    float32 // m, crawls that fail until one succeeds, in the mean

@@ -10,7 +10,6 @@ var (
 	slopeWidth     = 14. // κ² times the variance of ln s at crawls; the noise alone has π²/3, steps of θ add to it
 	slopeSpread    = .2  // variance of the slopes of sources before it is measured,
 	slopeInfo      = 30. // and one over the square of its standard error
-	ownSlope       = 3.  // standard errors: beyond these a source differs by at least its own slope
 	pooledRounds   = 2.  // rounds: beyond these the pooled curve has few harvests and counts less in a source
 	levelSpread    = 1.  // variance of the levels of sources before it is measured,
 	levelRounds    = 2.  // and for how many rounds of all sources it counts
@@ -31,11 +30,8 @@ var (
 	evidence      = 2.  // standard errors: by how much W is below 0 before a wait grows at a price of 0
 	farEvidence   = 1.  // standard errors: by how much W is below the price before a wait grows beyond
 	farRounds     = 4.  // rounds
-	freeCycles    = 30. // cycles whose steps need no turn to become smaller, and
-	turnCycles    = 4.  // for how many each turn counts
-	longStep      = 2.  // the most that a step grows with √θ
 	maxThetaStep  = 2.  // factor: how far θ moves between two crawls; beyond, only another crawl tells
-	wakeStep      = .5  // of a(n): the step where a source wakes without a crawl
+	wakeStep      = .5  // of a(k): the step where a source wakes without a crawl
 	mostRounds    = 50. // rounds: the greatest θ, or
 	mostShare     = .25 // share of the epochs since the world changed, if that is more
 	mostSlope     = 10. // of κ per epoch of θ, so that the noise always moves crawls by an epoch
