@@ -61,7 +61,7 @@ PYTHON = {"in-turn": in_turn, "wiql": tabular.Wiql, "ucwhittle": tabular.UcWhitt
 PLAYED = [  # code that all rows depend on: worlds, exact Whittle and its account, tasks and seeds
     "env", "baselines", "internal", "python/native",
     ":(glob)experiments/*.go", "experiments/result", "experiments/stats",
-    "python/src/ephemera/tasks.py", "python/src/ephemera/protocol.py", "python/src/ephemera/world.py",
+    "python/src/ephemera/benchmark/__init__.py", "python/src/ephemera/tasks.py", "python/src/ephemera/world.py",
 ]  # fmt: skip
 LOOP = ["python/src/ephemera/loop.py"]
 LEARNED = ["learner/forecast", "learner/estimate", "learner/learner.go"]

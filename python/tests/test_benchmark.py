@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 import ephemera
-from ephemera.shell import main
+from ephemera.benchmark.__main__ import main
 
 SHORT = {"steps": 200, "seeds": 5, "tasks": ["TableI-v1", "Lognormal10-v1"]}
 

@@ -6,6 +6,9 @@ import shutil
 import subprocess
 import sys
 
+import gymnasium
+import pytest
+
 import ephemera
 from conftest import MODULE, skip_or_fail
 
@@ -27,10 +30,31 @@ assert {"ephemera/" + n for n in sys.modules["ephemera"].TASKS} < set(gymnasium.
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
-def test_tasks():
-    import gymnasium
-    import pytest
+IMPORTS = (
+    "import ephemera.benchmark",
+    "import ephemera; import ephemera.benchmark",
+    "from ephemera.benchmark import Benchmark, benchmark; import ephemera; assert benchmark is ephemera.benchmark",
+    "from ephemera import benchmark; import ephemera.benchmark; assert benchmark is ephemera.benchmark",
+)
+PLAYED = "ephemera.benchmark('whittle', tasks=['TableI-v1'], seeds=1, steps=1).to_latex()"
 
+
+@pytest.mark.parametrize("code", IMPORTS)
+def test_benchmark_is_the_function(code):
+    """It stays one when the module of its name is imported."""
+    subprocess.run([sys.executable, "-c", f"{code}; {PLAYED}"], check=True, timeout=300)
+
+
+def test_benchmark_is_the_function_to_type_checkers(tmp_path):
+    pytest.importorskip("mypy")
+    for k, code in enumerate(IMPORTS):
+        (tmp_path / f"a{k}.py").write_text(f"{code}; {PLAYED}\n")
+    command = [sys.executable, "-m", "mypy", "--strict", *sorted(tmp_path.glob("*.py"))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout
+
+
+def test_tasks():
     for name, world in ephemera.TASKS.items():
         if world.get("world") != "replay":
             env = gymnasium.make(f"ephemera/{name}")

@@ -28,20 +28,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _library, document, identity
-from .batch import perform
-from .loop import RAW, Gym, Stage
-from .policies import get
-from .runs import Comparison, Player, PolicyLike, compared, player
-from .tasks import EPOCHS, RECORDINGS, TASKS, TRACKS, played, task
-from .world import TEST_SEEDS, spec
+from .. import _library, document, identity
+from ..batch import perform
+from ..loop import RAW, Gym, Stage
+from ..policies import get
+from ..runs import Comparison, Player, PolicyLike, compared, player
+from ..tasks import EPOCHS, RECORDINGS, TASKS, TRACKS, played, task
+from ..world import TEST_SEEDS, spec
 
 FORMAT = 1  # of what is kept
 _SHORT = 20  # epochs that tell one policy from another
 
 
 def _version() -> str:
-    from . import __version__
+    from .. import __version__
 
     return __version__
 

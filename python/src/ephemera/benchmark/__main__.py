@@ -1,4 +1,4 @@
-"""The command ``python -m ephemera.benchmark``, which plays a policy in all tasks of a track."""
+"""Plays a policy in all tasks of a track: ``python -m ephemera.benchmark mymodule:Policy``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from .protocol import benchmark
-from .references import catalogue
-from .tasks import TRACKS
+from ..references import catalogue
+from ..tasks import TRACKS
+from . import benchmark
 
 
 def policy(text: str) -> Any:
@@ -40,11 +40,8 @@ def own(e: BaseException) -> bool:
     if hasattr(e, "__notes__") and e.__cause__ is not None:  # with the traceback of that process
         return True
     files = [Path(f.filename) for f in traceback.extract_tb(e.__traceback__)]
-    standard = Path(sysconfig.get_paths()["stdlib"])
-    return any(
-        not f.is_relative_to(Path(__file__).parent) and not f.is_relative_to(standard) and f.is_absolute()
-        for f in files
-    )
+    package, standard = Path(__file__).parents[1], Path(sysconfig.get_paths()["stdlib"])
+    return any(not f.is_relative_to(package) and not f.is_relative_to(standard) and f.is_absolute() for f in files)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -94,3 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
     if found.directory:
         print(f"the runs are kept in {found.directory}", file=sys.stderr)
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
