@@ -3,11 +3,12 @@
     python benchmark/make.py --trace DIR
 
 plays every policy below in all tasks of its track under the first test seeds, and in the recordings that DIR has, once,
-and writes leaderboard.json and the tables of README.md. Rows of the file stay whose code has not changed since their
-commit (that of worlds, account and their own policy, not that of other learners), or has changed without a difference:
-a short run under the first seed earns in each task what it earned then. Runs are kept in a directory by the commit of
-the code that was played, so that the same command goes on after an interruption. Rows of methods that are trained
-before come from files in rows/, as ``python -m ephemera.benchmark --format json`` prints them, and from nowhere else.
+and writes the package's leaderboard.json and the tables of README.md. Rows of the file stay whose code has not changed
+since their commit (that of worlds, account and their own policy, not that of other learners), or has changed without a
+difference: a short run under the first seed earns in each task what it earned then. Runs are kept in a directory by the
+commit of the code that was played, so that the same command goes on after an interruption. Rows of methods that are
+trained before come from files in rows/, as ``python -m ephemera.benchmark --format json`` prints them, and from nowhere
+else.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 import ephemera
 
 HERE = Path(__file__).parent
+FILE = HERE.parent / "src" / "ephemera" / "leaderboard.json"  # which the package reads
 sys.path.insert(0, str(HERE.parent / "peers"))  # also in the processes that play
 import product  # noqa: E402
 import tabular  # noqa: E402
@@ -315,9 +317,7 @@ def main() -> int:
     p.add_argument("--trace", type=Path, help="directory of the recordings")
     p.add_argument("--kept", type=Path, default=Path("leaderboard-runs"), help="directory that keeps each run")
     p.add_argument("--processes", type=int, default=1, help="runs at a time; default: 1")
-    p.add_argument(
-        "--out", type=Path, default=HERE / "leaderboard.json", help="default: that of the page, whose fresh rows stay"
-    )
+    p.add_argument("--out", type=Path, default=FILE, help="default: that of the page, whose fresh rows stay")
     p.add_argument("--again", nargs="+", default=[], metavar="POLICY", help="play these though their rows are fresh")
     p.add_argument("--table", action="store_true", help="play nothing: add rows/ to the file, and write the page")
     a = p.parse_args()
@@ -337,7 +337,7 @@ def main() -> int:
         return 1
     text = json.dumps({"format": 2, "seeds": SEEDS, "rows": made}, indent=1) + "\n"
     whole = {a.out: text}
-    if a.out == HERE / "leaderboard.json":
+    if a.out == FILE:
         readme = HERE / "README.md"
         whole[readme] = page(readme.read_text("utf-8"), made)
     for file, words in whole.items():

@@ -29,7 +29,7 @@ def make():
 
 def test_the_page_is_what_the_file_says(make):
     """Nothing is entered by hand, and rows of others are in the file as they were sent."""
-    found = json.loads((ROOM / "leaderboard.json").read_text("utf-8"))
+    found = json.loads(make.FILE.read_text("utf-8"))
     text = (ROOM / "README.md").read_text("utf-8")
     assert make.page(text, found["rows"]) == text
     assert make.added(found["rows"]) == found["rows"]
@@ -44,11 +44,12 @@ def test_the_page_is_what_the_file_says(make):
 
 def test_rows_of_others(make, tmp_path, monkeypatch, capsys):
     """What the benchmark prints and the epochs of a training are a row; for a wrong one nothing is written."""
-    for name in ("leaderboard.json", "README.md"):
-        shutil.copy(ROOM / name, tmp_path)
+    for file in (make.FILE, ROOM / "README.md"):
+        shutil.copy(file, tmp_path)
     shutil.copytree(ROOM / "rows", tmp_path / "rows")
     monkeypatch.setattr(make, "HERE", tmp_path)
-    monkeypatch.setattr(sys, "argv", ["make.py", "--table", "--out", str(tmp_path / "leaderboard.json")])
+    monkeypatch.setattr(make, "FILE", tmp_path / "leaderboard.json")
+    monkeypatch.setattr(sys, "argv", ["make.py", "--table"])
     before = [(tmp_path / name).read_text("utf-8") for name in ("leaderboard.json", "README.md")]
 
     def made():
@@ -191,3 +192,38 @@ def test_a_row_names_all_code_that_it_depends_on(make, name, package):
     assert package in deps and "env" in deps
     for d in deps:
         assert any(d == path or d.startswith(path + "/") for path in make.code(name)), d
+
+
+def test_own_rows_next_to_published_ones():
+    """Own ones stand among those of their track by the mean of the tasks that they have."""
+    tasks = ["Tight20-v2", "Spare20-v2"]
+    mine, turn = (
+        ephemera.benchmark(policy, "harvest", tasks=tasks, seeds=seeds, name=name)
+        for policy, seeds, name in (("lspe", 5, "mine"), (lambda view: view.age * 1.0, 2, "turn"))
+    )
+    board = ephemera.leaderboard(turn, json.loads(json.dumps(mine.row)), policies=["lspe", "salmut"])
+    names = [r["policy"] for r in board.rows]
+    assert set(names[:2]) == {"lspe", "mine"} and names[2:] == ["salmut", "turn"] and board.tasks == tasks
+    of = dict(zip(names, board._cells(), strict=True))
+    lspe = next(r for r in board.rows if r["policy"] == "lspe")["tasks"]
+    shown = [f"{100 * (e := lspe[t])['share']:.1f} ± {50 * (e['hi'] - e['lo']):.1f}" for t in tasks]
+    assert of["lspe"] == ["lspe", *shown, f"{50 * sum(lspe[t]['share'] for t in tasks):.1f}", "5"]
+    assert of["turn"][1:] == [*(f"{100 * turn.row['tasks'][t]['share']:.1f}" for t in tasks), of["turn"][3], "2"]
+    assert of["mine"][3] == f"{100 * mine.row['mean']['share']:.1f}"
+    latex = board.to_latex().replace(r"$\pm$", "±")
+    assert latex.startswith("\\begin{tabular}{lrrrr}") and f"lspe & {shown[0]} & " in latex and "$" in board.to_latex()
+    assert f"| lspe | {shown[0]} |" in board.to_markdown() and "track harvest; % of exact" in str(board)
+    state = ephemera.leaderboard(track="state", tasks=["State20-v2"])
+    assert "2,700,000" in str(state) and "trained for" in state._repr_html_()
+    (recorded,) = ephemera.leaderboard(track="harvest", policies=["lspe"], tasks=["Recording-hn-v2"])._cells()
+    assert recorded[0] == "lspe" and float(recorded[1]) > 50 and recorded[1] == recorded[2]
+    short = ephemera.benchmark("lspe", tasks=tasks, seeds=1, steps=50)
+    for how, words in (
+        (lambda: ephemera.leaderboard(), "track is None; allowed is one of parameters"),
+        (lambda: ephemera.leaderboard(mine, track="age"), "mine is of track harvest; allowed is 'age'"),
+        (lambda: ephemera.leaderboard(short), "lspe was played for 100 epochs in all; needed are 500"),
+        (lambda: ephemera.leaderboard(mine, policies=["forecast"]), "no published row of forecast; there are lspe"),
+        (lambda: ephemera.leaderboard(mine, tasks=["State20-v2"]), "no row has State20-v2; there are Tight20-v2"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            how()

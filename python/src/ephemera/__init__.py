@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._library import Error
 from .arm import ArmEnv
 from .benchmark import Benchmark, benchmark, benchmark_run  # the function takes the name of its module
+from .board import Leaderboard, leaderboard
 from .crawler import Belief, Crawler
 from .envs import CrawlEnv, CrawlVectorEnv
 from .instance import Change, Instance, InstanceLike, Source
@@ -46,6 +47,7 @@ __all__ = [
     "Error",
     "Instance",
     "InstanceLike",
+    "Leaderboard",
     "Learner",
     "Outcome",
     "Policy",
@@ -66,6 +68,7 @@ __all__ = [
     "gym_policy",
     "index",
     "index_at_age",
+    "leaderboard",
     "load",
     "load_instance",
     "relax",

@@ -28,7 +28,7 @@ _STYLES = (
 )
 """Colours of Okabe and Ito, which the colour-blind tell apart, each with dashes of its own for print in grey."""
 _LATEX = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--",
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "±": r"$\pm$",
     **{c: "\\" + c for c in "&%$#_{}"},
 }  # fmt: skip
 
@@ -57,6 +57,23 @@ def latex(head: Sequence[str], *parts: Sequence[Sequence[str]]) -> str:
     for rows in parts:
         lines += [r"\midrule", *map(line, rows)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def text(head: Sequence[str], rows: Sequence[Sequence[str]], about: str) -> str:
+    """Return a table for a terminal, with a line about it."""
+    whole = [head, *rows]
+    wide = [max(map(len, column)) for column in zip(*whole, strict=True)]
+    lines = [
+        "  ".join([first.ljust(wide[0]), *(c.rjust(w) for c, w in zip(rest, wide[1:], strict=True))]).rstrip()
+        for first, *rest in whole
+    ]
+    return "\n".join([*lines, "", about])
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], about: str) -> str:
+    """Return a table in Markdown, with a line about it."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in [head, ["---", *["--:"] * (len(head) - 1)], *rows]]
+    return "\n".join([*lines, "", about + ".", ""])
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], about: str) -> str:

@@ -204,21 +204,13 @@ class Benchmark:
     _head = ("task", "% of Whittle", "95 % interval", "regret per epoch")
 
     def __str__(self) -> str:
-        rows = [list(self._head), *self._cells()]
-        wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([first.ljust(wide[0]), *(c.rjust(w) for c, w in zip(rest, wide[1:], strict=True))]).rstrip()
-            for first, *rest in rows
-        ]
-        return "\n".join([*lines, "", self._about()])
+        return document.text(self._head, self._cells(), self._about())
 
     __repr__ = __str__
 
     def to_markdown(self) -> str:
         """Return the table as Markdown."""
-        rows = [[*self._head], ["---", "--:", "--:", "--:"], *self._cells()]
-        lines = ["| " + " | ".join(cells) + " |" for cells in rows]
-        return "\n".join([*lines, "", self._about() + ".", ""])
+        return document.markdown(self._head, self._cells(), self._about())
 
     def to_latex(self) -> str:
         """Return the table as LaTeX, with the rules of the package booktabs."""
