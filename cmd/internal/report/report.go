@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 
 	"ephemera/cmd/internal/cli"
@@ -18,7 +19,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 Writes report.html and plots/ into directories of results.
 
   report DIR...     DIR is a directory that sweep, train or bench made with -out,
-                    or that compare(...).save made in Python`)
+                    or that compare(...).save or benchmark(..., out=) made in Python`)
 	operands, done, err := f.ParseAll(args, math.MaxInt, stdout)
 	if done || err != nil {
 		return err
@@ -26,17 +27,44 @@ Writes report.html and plots/ into directories of results.
 	if len(operands) == 0 {
 		return cli.Usagef("no directory is named; name one that sweep, train or bench made, such as results/kappa")
 	}
-	for _, dir := range operands {
-		p, err := report.Load(ctx, dir, cli.Quote(filepath.ToSlash(dir)), cli.Caller+"report")
-		if err != nil {
-			return err
+	for _, operand := range operands {
+		for _, dir := range directories(operand) {
+			if err := write(ctx, dir, stderr); err != nil {
+				return err
+			}
 		}
-		page, plots := filepath.Join(dir, "report.html"), filepath.Join(dir, "plots")
-		drawn, err := p.Write(page, plots)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", page, drawn, plots)
 	}
+	return nil
+}
+
+// directories returns those of the tasks of a policy, which benchmark of Python keeps in
+// one; any other directory stands for itself.
+func directories(dir string) []string {
+	if _, err := os.Stat(filepath.Join(dir, "benchmark.json")); err != nil {
+		return []string{dir}
+	}
+	tasks, _ := os.ReadDir(dir)
+	var of []string
+	for _, t := range tasks {
+		task := filepath.Join(dir, t.Name())
+		if _, err := os.Stat(filepath.Join(task, "result.json")); err == nil { // a call that was ended left none
+			of = append(of, task)
+		}
+	}
+	return of
+}
+
+// write writes the page and the plots of a directory into it.
+func write(ctx context.Context, dir string, stderr io.Writer) error {
+	p, err := report.Load(ctx, dir, cli.Quote(filepath.ToSlash(dir)), cli.Caller+"report")
+	if err != nil {
+		return err
+	}
+	page, plots := filepath.Join(dir, "report.html"), filepath.Join(dir, "plots")
+	drawn, err := p.Write(page, plots)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "wrote %s and %d plots in %s\n", page, drawn, plots)
 	return nil
 }

@@ -266,7 +266,8 @@ def benchmark(
             over, constants, functions and classes of its module; the modules of one's own that it names; and what its
             constructor makes, such as weights from a file. Then 20 epochs of each task are played, and what they bring
             counts too. A file that is read while a policy plays may make a difference that shows later: give another
-            ``out`` then. Each task's directory is one for :func:`ephemera.load` and the command ``report``.
+            ``out`` then. The command ``report`` takes a policy's directory, and :func:`ephemera.load` that of
+            a task in it.
         processes: that play runs at a time; the policy has to be one that can be pickled.
         trace: the directory of the recordings, in which they have the names that :data:`ephemera.tasks.RECORDINGS`
             has; without ``tasks`` those whose recordings are not there are left out.
