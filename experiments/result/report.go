@@ -158,7 +158,7 @@ func (r *Report) Document() Document {
 		Value: r, Rows: r.rows(), Table: r.Table(), Notes: r.Notes, More: r.More,
 		First: []string{
 			"policy", "reward", "95 % interval", "% of Whittle", "share's interval", "crawls/epoch", "% over budget",
-			"less Whittle", "its interval", "% of bound",
+			"less Whittle", "difference's interval", "% of bound",
 		},
 	}
 }
@@ -201,7 +201,7 @@ func (r *Report) Table() *Table {
 			return between(Figure, r.Lo, r.Hi)
 		}},
 		{"less Whittle", func(r Row) string { return r.Diff.Text(Figure) }},
-		{"its interval", func(r Row) string { return between(Figure, r.DiffLo, r.DiffHi) }},
+		{"difference's interval", func(r Row) string { return between(Figure, r.DiffLo, r.DiffHi) }},
 		of(measure("crawls")),
 		{"% of Whittle", func(r Row) string { return r.OfWhittle.Text(percentOf) }},
 		{"share's interval", func(r Row) string { return between(percentOf, r.OfWhittleLo, r.OfWhittleHi) }},
