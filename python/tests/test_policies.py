@@ -116,6 +116,7 @@ def test_save_and_load(tmp_path):
         (lambda p: p.update([(1, 1.0, ([-1.0], [1.0]))]), ValueError, "age of an item is -1"),
         (lambda p: p.update([(1.5, 1.0)]), TypeError, "integer"),
         (lambda p: p.update([(1, 1.0, ([1.0, 2.0], [1.0]))]), ValueError, "ages"),
+        (lambda p: p.update([(1, 1.0, ([1.0, [2.0]], [1.0]))]), ValueError, "parts of unequal length; needed is one"),
     ],
 )
 def test_refusals(use, error, words):

@@ -74,6 +74,10 @@ def test_catalogue():
     [
         (lambda: ephemera.index("paper", [1, 2, 3]), "rows have 3 values; needed is one for each of 4 sources"),
         (lambda: ephemera.index("paper", np.ones((4, 2))), "rows have 2 values"),
+        (
+            lambda: ephemera.index("paper", [[1, 2, 3, 4], [3]]),
+            "argument has parts of unequal length; needed is a value for each source, in each row",
+        ),
         (lambda: ephemera.index_at_age("paper", [1, 2, 2.5, 1]), "source 2: index_at_age at 2.5"),
         (lambda: ephemera.state_at_age("paper", [1, 2, 2, 1e300]), "source 3: state_at_age at 1e.300"),
         (lambda: ephemera.index("paper", [1, 2, 3, -1]), "source 3"),
@@ -109,3 +113,11 @@ def test_index_next_to_another():
             theirs = model.whittle_indices(check_indexability=False)
             # The last age stands for all later ones there, so that it alone differs.
             np.testing.assert_allclose(indices[:-1, i], theirs[:-1], rtol=1e-9, err_msg=f"{name} {source.name}")
+
+
+def test_an_instance_of_many_sources_is_shown_in_a_line():
+    """A console shows what tells it from others, not 500 sources."""
+    assert repr(ephemera.load_instance("paper")) == "<Instance paper: 4 sources (1, 2, 3, 4), budget 1>"
+    assert "500 sources (1, 2, 3, …, 500), budget 1>" in repr(ephemera.load_instance("lognormal:500"))
+    assert repr(ephemera.load_instance("hosts:50:1")).endswith(", budget 1, per_host 1>")
+    assert ", changes at 1000, 2000, " in repr(ephemera.load_instance("drift:10:1"))

@@ -296,6 +296,7 @@ def test_errors_come_back():
         (lambda v: [0, 1], ephemera.Error, "the budget"),
         (lambda v: [0.5], ValueError, "the policy returned shape"),
         (lambda v: "a", ValueError, "the policy returned shape"),
+        (lambda v: [[1], [1, 2]], ValueError, "returned has parts of unequal length; needed is source numbers"),
         (lambda v: np.full(4, np.nan), ValueError, "source 0 is NaN"),
     ]:
         with pytest.raises(error, match=words):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from . import _library
 from .batch import earned, steps_of
 from .instance import InstanceLike
-from .world import TEST_SEEDS, World, known, seed_of, spec
+from .world import TEST_SEEDS, World, array, known, seed_of, spec
 
 Observation: TypeAlias = "NDArray[np.floating[Any]] | dict[str, NDArray[np.floating[Any]]]"
 
@@ -303,7 +303,7 @@ def _seeds(seeds: Sequence[int | None], w: _Worlds, rng: np.random.Generator) ->
 
 
 def _binary(action: Any, shape: tuple[int, ...]) -> NDArray[np.int8]:
-    a = np.asarray(action)
+    a = array(action, "the action", f"shape {shape}")
     if a.shape != shape:
         raise ValueError(f"the action has shape {a.shape}; needed is {shape}")
     if a.dtype == np.int8:
@@ -316,7 +316,7 @@ def _binary(action: Any, shape: tuple[int, ...]) -> NDArray[np.int8]:
 
 
 def _real(action: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    a = np.asarray(action)
+    a = array(action, "the action", f"shape {shape}")
     if a.shape != shape:
         raise ValueError(f"the action has shape {a.shape}; needed is {shape}")
     if a.dtype.kind not in "biuf":
@@ -594,7 +594,7 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
                 a = a.astype(np.float64, copy=False)
             form = SCORES32 if a.dtype == np.float32 else SCORES64
         elif w.action == "one":
-            a = np.asarray(actions)
+            a = array(actions, "the actions", f"shape ({self.num_envs},)")
             if a.shape != (self.num_envs,) or a.dtype.kind not in "iu":
                 raise ValueError(
                     f"the actions have shape {a.shape} and dtype {a.dtype}; needed is ({self.num_envs},), int64"

@@ -85,6 +85,13 @@ class Instance:
     changes: Sequence[Change] = field(default_factory=list)
     """In the order of time."""
 
+    def __repr__(self) -> str:
+        names = [s.name for s in self.sources]
+        shown = ", ".join(names if len(names) < 6 else [*names[:3], "…", names[-1]])
+        hosts = f", per_host {self.per_host}" if self.per_host else ""
+        changes = f", changes at {', '.join(str(c.at) for c in self.changes)}" if self.changes else ""
+        return f"<Instance {self.id}: {len(names)} sources ({shown}), budget {self.budget:g}{hosts}{changes}>"
+
     def toml(self) -> str:
         """Return the instance as the text of an instance file."""
         lines = [f"id = {_text(self.id)}", f"budget = {_number(self.budget)}", f"per_host = {int(self.per_host)}"]

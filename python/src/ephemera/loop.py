@@ -15,6 +15,7 @@ from .envs import SCORES64, SET, CrawlEnv, Form, _Worlds
 from .instance import InstanceLike
 from .policies import Crawls, View
 from .references import load_instance
+from .world import array
 
 RAW = {"scaled": False, "observation": "dict", "overspend": "refuse"}
 
@@ -29,16 +30,15 @@ class Gym:
 
 def choose(env: CrawlEnv, chosen: ArrayLike) -> tuple[Any, ...]:
     """Step the environment by what a policy chose: source numbers, scores or marks."""
-    a, n = np.asarray(chosen), len(env.names)
+    n = len(env.names)
+    allowed = f"source numbers (integers), scores (float, shape ({n},)) and marks (bool, shape ({n},))"
+    a = array(chosen, "what the policy returned", allowed)
     if a.dtype.kind == "f" and a.shape == (n,):
         return env._go(a, SCORES64)
     if a.dtype != np.bool_ or a.shape != (n,):
         numbers = np.atleast_1d(a)
         if numbers.size and (numbers.ndim != 1 or numbers.dtype.kind not in "iu"):
-            raise ValueError(
-                f"the policy returned shape {a.shape} and dtype {a.dtype}; allowed are source numbers (integers), "
-                f"scores (float, shape ({n},)) and marks (bool, shape ({n},))"
-            )
+            raise ValueError(f"the policy returned shape {a.shape} and dtype {a.dtype}; allowed are {allowed}")
         a = np.zeros(n, np.int8)
         for i in numbers.tolist():
             if not 0 <= i < n or a[i]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _library
 from .instance import Instance, InstanceLike, Source
-from .world import seed_of, spec
+from .world import array, seed_of, spec
 
 Items = tuple[ArrayLike, ArrayLike]
 """Ages (epochs) and present interest of the items of a crawl, oldest first."""
@@ -52,7 +52,7 @@ class Crawls:
 
 
 def _array(values: ArrayLike, dtype: Any, name: str) -> NDArray[Any]:
-    a = np.asarray(values)
+    a = array(values, name, "one dimension")
     if a.size and (a.dtype.kind not in "iuf" or (dtype == np.int64 and a.dtype.kind == "f")):
         raise TypeError(f"{name} has dtype {a.dtype}; needed is {np.dtype(dtype)}")
     if a.ndim != 1:

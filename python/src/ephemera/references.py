@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _library
 from .instance import Instance, InstanceLike, from_table
-from .world import World, spec
+from .world import World, array, spec
 
 
 def load_instance(
@@ -67,7 +67,7 @@ def bound(instance: InstanceLike = "paper", budget: float | None = None, *, obje
 
 
 def _curve(what: str, instance: InstanceLike, values: ArrayLike, **world: Unpack[World]) -> NDArray[np.float64]:
-    v = np.asarray(values)
+    v = array(values, "the argument", "a value for each source, in each row")
     if v.dtype.kind not in "biuf":
         raise TypeError(f"the values have dtype {v.dtype}; needed are real numbers")
     v = np.array(v, np.float64, order="C", ndmin=1)

@@ -8,7 +8,18 @@ import os
 from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from .instance import InstanceLike, named
+
+
+def array(values: ArrayLike, name: str, needed: str) -> NDArray[Any]:
+    """Return values as an array, or raise where lists in them differ in length."""
+    try:
+        return np.asarray(values)
+    except ValueError as e:
+        raise ValueError(f"{name} has parts of unequal length; needed is {needed}") from e
 
 
 class World(TypedDict, total=False):
