@@ -192,9 +192,24 @@ func (o *Options) limits() learner.Source {
 	return learner.Source{Shortest: max(0, o.Shortest-o.lead()), Longest: o.Longest}
 }
 
-// free returns from when a feed may be asked for, from a time on, and why no sooner. Hours
-// and days that it leaves out do not make it wait for longer than the longest interval.
+// free returns from when a feed may be asked for that is not under way, from a time on, and why no sooner. The
+// schedule knows of a request whose answer was not kept, and has its hold go with the clock.
 func (c *Crawler) free(r *record, from time.Time) (at time.Time, why string) {
+	at, why = c.allowed(r, from)
+	c.store.View(func(s *schedule.Schedule) {
+		h := s.Lookup(r.ID.Crawl, r.ID.Key).Held(r.ID.URL)
+		if h != nil && time.UnixMilli(h.Until).After(at) {
+			at = time.UnixMilli(h.Until)
+			why = "the answer to its last request was not kept, as after a kill; it is left alone for " +
+				span(c.opt.hold()) + " from then"
+		}
+	})
+	return at, why
+}
+
+// allowed returns from when publishers and settings allow a feed to be asked for, from a time on, and why no
+// sooner. Hours and days that it leaves out do not make it wait for longer than the longest interval.
+func (c *Crawler) allowed(r *record, from time.Time) (at time.Time, why string) {
 	at, why = r.NotBefore, r.Why
 	if host := c.blocked[r.ID.Key].Until; host.After(at) {
 		at, why = host, asked
@@ -385,11 +400,16 @@ func (c *Crawler) Tick() (begun int, err error) {
 	c.early = nil
 	for _, address := range handed {
 		r := c.feeds[address]
-		if at, _ := c.free(r, now); at.After(now) && at.Sub(now) <= c.opt.lead() {
+		switch at, _ := c.free(r, now); {
+		case !at.After(now):
+			due = append(due, r.ID)
+		case at.Sub(now) <= c.opt.lead():
 			c.early = append(c.early, address)
-			continue
+		default:
+			if err := c.postpone(r, now, at.Add(-c.opt.lead())); err != nil {
+				return 0, err
+			}
 		}
-		due = append(due, r.ID)
 	}
 	if _, err := c.store.Hasten(due); err != nil {
 		return 0, err
@@ -401,16 +421,8 @@ func (c *Crawler) Tick() (begun int, err error) {
 	}
 	for _, t := range taken {
 		r := c.feeds[t.URL]
-		wanted := c.learner.Has(t.URL)
-		if at, _ := c.free(r, now); !wanted || at.After(now) {
-			if _, err := c.keep(r, nil); err != nil {
-				return begun, err
-			}
-			if !wanted {
-				continue
-			}
-			failed := learner.Crawl{Source: t.URL, At: now, Outcome: learner.Failed, NotBefore: at.Add(-c.opt.lead())}
-			if err := c.learner.Update(failed); err != nil {
+		if at, _ := c.allowed(r, now); !c.learner.Has(t.URL) || at.After(now) {
+			if err := c.unmade(r, now, at.Add(-c.opt.lead())); err != nil {
 				return begun, err
 			}
 			continue

@@ -278,12 +278,23 @@ func TestHeldOverRestart(t *testing.T) {
 			l.Begin, l.Ahead = s.now, step
 			s = l.open(io.Discard)
 			defer s.Close()
-			before := r.looks
-			if s.pass(59 * time.Minute); r.looks > before {
+			before, until := r.looks, l.Begin.Add(time.Hour)
+			for s.now.Before(until.Add(-time.Minute)) {
+				s.pass(time.Minute)
+				for _, f := range s.view("").Feeds {
+					row := s.Row(f)
+					due := row.Due.Add(-step).Sub(until)
+					if due < 0 || row.Reason == "it is due, and others come first" {
+						t.Errorf("%v before its hour is over, the next look at %s is %v after that: %s",
+							until.Sub(s.now), f.Name(), due, row.Reason)
+					}
+				}
+			}
+			if r.looks > before {
 				t.Errorf("%d looks within an hour; want none", r.looks-before)
 			}
-			if s.pass(time.Hour); r.looks == before {
-				t.Error("no look within two hours")
+			if s.pass(15 * time.Minute); r.looks < before+5 {
+				t.Errorf("%d looks in the quarter after; want most of 7", r.looks-before)
 			}
 		})
 	}

@@ -186,7 +186,7 @@ func (c *Crawler) Row(r *record) feedRow {
 		row.PerDay = b.Items * 24
 	}
 	switch {
-	case r.Last.IsZero() && r.Failures == 0:
+	case r.Last.IsZero() && r.Failures == 0 && !row.Due.After(c.latest):
 		row.Due, row.Reason = b.Due, "it was not looked at yet"
 	case b.Due.After(row.Due.Add(c.opt.Longest/2)) && !b.Due.Before(r.Last.Add(c.opt.Longest-epoch)):
 		row.Due, row.Reason = b.Due, "it has waited for the longest interval then"

@@ -122,11 +122,19 @@ func (c *Crawler) brokenOff(r *record, now time.Time) error {
 	return c.unmade(r, now, r.NotBefore.Add(-c.opt.lead()))
 }
 
-// unmade takes up that nothing was learned of a feed that was handed out, which is handed out again from a
-// time on.
+// unmade takes up that nothing was learned of a feed that the schedule handed out, which the learner hands out
+// again from a time on.
 func (c *Crawler) unmade(r *record, now, next time.Time) error {
-	if _, err := c.keep(r, nil); err != nil || !c.learner.Has(r.ID.URL) {
+	if _, err := c.keep(r, nil); err != nil {
 		return err
+	}
+	return c.postpone(r, now, next)
+}
+
+// postpone has the learner hand out a feed again from a time on, if it still crawls it.
+func (c *Crawler) postpone(r *record, now, next time.Time) error {
+	if !c.learner.Has(r.ID.URL) {
+		return nil
 	}
 	return c.learner.Update(learner.Crawl{Source: r.ID.URL, At: now, Outcome: learner.Failed, NotBefore: next})
 }
