@@ -121,6 +121,7 @@ func TestHealth(t *testing.T) {
 	for _, want := range []string{
 		"Feeds that fail: 2", "it redirects in a circle", "look for its new one on its site",
 		"its robots.txt does not allow it", "take it off the list, or ask the publisher",
+		`data-is="worked last">never`,
 		"held back by those who publish them: 1<",
 		"its publisher asks to wait 365 days; obeyed are 24h, the longest interval",
 		"brought that nothing has changed",
