@@ -3,7 +3,7 @@
     python benchmark/make.py --trace DIR
 
 plays every policy below in all tasks of its track under the first test seeds, and in the recordings that DIR has, once,
-and writes the package's leaderboard.json and the tables of README.md. Rows of the file stay whose code has not changed
+and writes leaderboard.json and the tables of README.md. Rows of the file stay whose code has not changed
 since their commit (that of worlds, account and their own policy, not that of other learners), or has changed without a
 difference: a short run under the first seed earns in each task what it earned then. Runs are kept in a directory by the
 commit of the code that was played, so that the same command goes on after an interruption. Rows of methods that are
@@ -24,7 +24,7 @@ from typing import Any
 import ephemera
 
 HERE = Path(__file__).parent
-FILE = HERE.parent / "src" / "ephemera" / "leaderboard.json"  # which the package reads
+FILE = HERE / "leaderboard.json"  # which the package takes with it
 sys.path.insert(0, str(HERE.parent / "peers"))  # also in the processes that play
 import product  # noqa: E402
 import tabular  # noqa: E402
