@@ -132,16 +132,22 @@ func TestFoldersOfReaders(t *testing.T) {
 	names := []string{"TV/Film", "~1", "", " ", `<"so"> & so`}
 	want := [][]string{{"TV/Film"}, {"~1"}, nil, nil, {`<"so"> & so`}}
 	miniflux, fresh := newFakeMiniflux(t), newFakeFreshRSS(t, &fakeFresh{url: feed, every: time.Hour})
+	miniflux.now, fresh.now = time.Now, time.Now
 	for _, tt := range []struct {
 		Reader
 		call func(name string)
 	}{
 		{NewMiniflux(miniflux.URL, "token"), func(name string) {
+			miniflux.mu.Lock() // a look at the list may go on after Close
+			defer miniflux.mu.Unlock()
 			miniflux.feeds[1] = &fakeFeed{url: feed, every: time.Hour, category: &name}
 		}},
-		{NewFreshRSS(fresh.URL, "alice", "token", "apisecret"), func(name string) { fresh.feeds[0].label = &name }},
+		{NewFreshRSS(fresh.URL, "alice", "token", "apisecret"), func(name string) {
+			fresh.mu.Lock()
+			defer fresh.mu.Unlock()
+			fresh.feeds[0].label = &name
+		}},
 	} {
-		miniflux.now, fresh.now = time.Now, time.Now
 		for k, name := range names {
 			tt.call(name)
 			l := newLife(t, miniflux.Server, 30)
