@@ -138,7 +138,7 @@ func TestFoldersOfReaders(t *testing.T) {
 		call func(name string)
 	}{
 		{NewMiniflux(miniflux.URL, "token"), func(name string) {
-			miniflux.mu.Lock() // a look at the list may go on after Close
+			miniflux.mu.Lock() // it may still answer what Close broke off
 			defer miniflux.mu.Unlock()
 			miniflux.feeds[1] = &fakeFeed{url: feed, every: time.Hour, category: &name}
 		}},
