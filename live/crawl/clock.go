@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ephemera/live/clock"
+	"ephemera/live/store"
 )
 
 const (
@@ -22,19 +23,17 @@ const (
 func (c *Crawler) clock() time.Time {
 	read := clock.Reading{Time: c.opt.Now().Round(0), Uptime: c.opt.Uptime()} // as a saved time: by the wall clock
 	goesBy, now, by := clock.Follow(c.read, read)
+	changed := goesBy != c.read
+	c.read = goesBy
 	switch {
 	case by != 0:
-		c.set(shift{by: by})
 		c.learner.Shift(by)
-		c.store.Shift(by)
-		c.keepClock()
+		c.set(shift{by: by}, by)
 	case c.latest.Sub(now) > behind: // the store finds out when it is asked what is due
-		c.set(shift{by: now.Sub(c.latest), after: now})
 		c.learner.Select(now, 0) // goes back, before it is saved
-		c.keepClock()
-	}
-	if goesBy != c.read {
-		c.keepReading(goesBy)
+		c.set(shift{by: now.Sub(c.latest), after: now}, 0)
+	case changed:
+		c.keepReading()
 	}
 	if now.After(c.latest) {
 		c.latest = now
@@ -42,19 +41,23 @@ func (c *Crawler) clock() time.Time {
 	return c.latest
 }
 
-// keepReading keeps what both clocks showed, by which steps of the machine's clock are found.
-func (c *Crawler) keepReading(read clock.Reading) {
-	c.read = read
-	value, err := json.Marshal(read)
+// reading returns what both clocks showed, by which steps of the machine's clock are found, as it is kept.
+func (c *Crawler) reading() (store.Value, error) {
+	data, err := json.Marshal(c.read)
+	return store.Value{Name: readingName, Data: data}, err
+}
+
+func (c *Crawler) keepReading() {
+	value, err := c.reading()
 	if err == nil {
-		err = c.store.SetValue(readingName, value)
+		err = c.store.Set(value)
 	}
 	if err != nil {
 		c.opt.Log.Error("what the clock showed was not kept", "error", err)
 	}
 }
 
-// loadReading takes up what keepReading kept, if there is any.
+// loadReading takes up what reading returned, if it was kept.
 func (c *Crawler) loadReading() error {
 	value, err := c.store.Value(readingName)
 	if err != nil || value == nil {
@@ -63,19 +66,12 @@ func (c *Crawler) loadReading() error {
 	return json.Unmarshal(value, &c.read)
 }
 
-// keepClock saves what the clock changed, so that all that is in the journal after it is of
-// the clock as it is now.
-func (c *Crawler) keepClock() {
-	if err := c.save(c.latest, true); err != nil {
-		c.opt.Log.Error("what the clock changed was not kept", "error", err)
-	}
-}
-
-// set has all that was kept be of a clock that was set.
-func (c *Crawler) set(s shift) {
+// set has all that was kept be of a clock that was set; what the schedule has goes by another time. All is
+// kept with the reading of the clocks, or nothing, as after a kill: then the next start finds the step again.
+func (c *Crawler) set(s shift, schedule time.Duration) {
 	c.latest = c.latest.Add(s.by)
 	c.opt.Log.Warn("the clock was set; waits go on from there", "now", c.latest.UTC(), "by", s.by)
-	c.listed = time.Time{}
+	c.listed, c.saved = time.Time{}, c.latest
 	s.move(&c.stats.Last)
 	s.move(&c.watched)
 	c.stats.set(s, c.latest)
@@ -83,11 +79,21 @@ func (c *Crawler) set(s shift) {
 		s.move(&c.recent[i])
 	}
 	slices.SortFunc(c.recent, time.Time.Compare)
-	err := errors.Join(c.setHosts(s), c.setItemsBack(shift{s.by, c.latest}))
+	hosts, err := c.setHosts(s)
+	items, err2 := c.setItemsBack(shift{s.by, c.latest})
+	reading, err3 := c.reading()
+	learned, err4 := c.snapshot()
+	err = errors.Join(err, err2, err3, err4)
+	var feeds []store.Record
 	for _, r := range c.feeds {
-		if r.set(s, c.latest) && !r.held && err == nil { // what is under way is kept at its end
-			err = c.keepHeld(r)
+		if r.set(s, c.latest) {
+			data, bad := json.Marshal(r)
+			err = errors.Join(err, bad)
+			feeds = append(feeds, store.Record{ID: r.ID, Data: data})
 		}
+	}
+	if err == nil {
+		err = c.store.Shift(schedule, feeds, append(slices.Concat(hosts, items), reading, learned)...)
 	}
 	if err != nil {
 		c.opt.Log.Error("what the clock changed was not kept", "error", err)

@@ -3,10 +3,16 @@ package crawl
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"ephemera/live/schedule"
 )
 
 // step sets the crawler's clock, while it runs or while nothing runs. Forward, nobody can tell
@@ -144,6 +150,66 @@ func TestSmallStepOfClock(t *testing.T) {
 			}
 			for rule, breaches := range r.wrong {
 				t.Errorf("%s: %d times, such as %s", rule, len(breaches), breaches[0])
+			}
+		})
+	}
+}
+
+// TestKilledInStep: whenever the crawler is killed while it takes up that its clock was set, all that it has kept is
+// moved once: feeds, one of them under way, what a host asks for, and the items.
+func TestKilledInStep(t *testing.T) {
+	for _, by := range []time.Duration{30 * 24 * time.Hour, -30 * 24 * time.Hour} {
+		t.Run(fmt.Sprint(by), func(t *testing.T) {
+			disk := vfs.NewCrashableMem()
+			var left []*vfs.MemFS // what a kill leaves
+			setting := false
+			l := newLife(t, newReferee(t, 60).Server, 60, address(0), address(1), address(2), address(3), address(4),
+				address(slices.Index(kinds, "503"))).on("1")
+			l.disk = errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if setting && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+					left = append(left, disk.CrashClone(vfs.CrashCloneCfg{
+						UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1)),
+					}))
+				}
+				return nil
+			}))
+			s := l.open(io.Discard).pass(5*time.Hour + 20*time.Minute)
+			times := func(s *sim) string {
+				var all []string
+				for _, r := range s.feeds {
+					all = append(all, fmt.Sprintln(r.ID.URL, r.Tried, r.Last, r.NotBefore))
+				}
+				for host, b := range s.blocked {
+					all = append(all, fmt.Sprintln(host, b.Asked, b.Until))
+				}
+				if s.river[0].at > s.latest.Unix() {
+					all = append(all, "an item was found later than now")
+				}
+				slices.Sort(all)
+				return strings.Join(all, "")
+			}
+			before := times(s)
+			r := s.feeds[address(0)]
+			must(s.store.Hasten([]schedule.ID{r.ID}))
+			must(s.store.Take(&schedule.Request{Crawl: crawlName, Hold: s.opt.hold().Milliseconds()}, 1))
+			r.held = true
+			setting, s.Ahead = true, by
+			s.clock()
+			setting, r.held = false, false
+			left = append(left, disk)
+			want := times(s)
+			if len(s.blocked) == 0 || want == before || len(left) < 2 {
+				t.Fatalf("%d hosts ask to wait; in %d writes\n%s becomes\n%s", len(s.blocked), len(left), before, want)
+			}
+			check(s.Close())
+			l.Begin, l.Ahead = s.now, by
+			for k, disk := range left {
+				l.disk = disk
+				s := l.open(io.Discard)
+				if got := times(s); got != want {
+					t.Errorf("after a kill at write %d of %d:\n%swant\n%s", k, len(left), got, want)
+				}
+				check(s.Close())
 			}
 		})
 	}

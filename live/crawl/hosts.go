@@ -3,6 +3,7 @@ package crawl
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -175,22 +176,21 @@ func (c *Crawler) sweep(now time.Time) error {
 	return c.store.Set(values...)
 }
 
-// setHosts has what hosts asked for go with the clock.
-func (c *Crawler) setHosts(s shift) error {
-	var values []store.Value
+// setHosts has what hosts asked for go with the clock, and returns it as it is kept.
+func (c *Crawler) setHosts(s shift) (values []store.Value, err error) {
 	for host, b := range c.blocked {
 		if b.Asked.IsZero() || s.move(&b.Asked) {
 			s.move(&b.Until)
 			c.blocked[host] = b
 			value, err := blockValue(host, b)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			values = append(values, value)
 		}
 	}
 	var bad error
-	err := c.store.Values(robotsPrefix, "", func(name string, data []byte) bool {
+	err = c.store.Values(robotsPrefix, "", func(name string, data []byte) bool {
 		until, text, err := readRobots(data)
 		if read := until.Add(-robotsKept); err == nil && s.move(&read) {
 			var value store.Value
@@ -199,11 +199,8 @@ func (c *Crawler) setHosts(s shift) error {
 		}
 		return bad == nil
 	})
-	if err != nil {
-		return err
-	}
 	if bad != nil {
-		return fmt.Errorf("robots.txt: %w", bad)
+		bad = fmt.Errorf("robots.txt: %w", bad)
 	}
-	return c.store.Set(values...)
+	return values, errors.Join(err, bad)
 }

@@ -193,9 +193,8 @@ func share(needs []int, all int) int {
 }
 
 // setItemsBack has items that were found later than now be found as long before it as they
-// were.
-func (c *Crawler) setItemsBack(s shift) error {
-	var values []store.Value
+// were, and returns these as they are kept.
+func (c *Crawler) setItemsBack(s shift) (values []store.Value, err error) {
 	for i := range c.river {
 		d := &c.river[i]
 		at := time.Unix(d.at, 0)
@@ -203,17 +202,20 @@ func (c *Crawler) setItemsBack(s shift) error {
 			continue
 		}
 		it, err := c.kept(d)
-		if err != nil || it == nil {
-			return err
+		if err != nil {
+			return nil, err
+		}
+		if it == nil {
+			continue
 		}
 		it.At, d.at = at, at.Unix()
 		data, err := json.Marshal(it)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		values = append(values, store.Value{Name: itemPrefix + d.place.String(), Data: data})
 	}
-	return c.store.Set(values...)
+	return values, nil
 }
 
 // kept returns an item, or nil if it has not reached the disk yet.

@@ -332,13 +332,19 @@ func (c *Crawler) save(now time.Time, end bool) error {
 	if err := errors.Join(c.sweep(now), c.ebb(now)); err != nil {
 		return err
 	}
-	var state bytes.Buffer
-	if err := c.learner.Save(&state); err != nil {
-		return err
-	}
-	value, err := json.Marshal(snapshot{c.seq, state.Bytes(), c.stats, c.recent})
+	value, err := c.snapshot()
 	if err != nil {
 		return err
 	}
-	return c.store.SetValue(learnerName, value)
+	return c.store.Set(value)
+}
+
+// snapshot returns the learner and the sums as they are kept.
+func (c *Crawler) snapshot() (store.Value, error) {
+	var state bytes.Buffer
+	if err := c.learner.Save(&state); err != nil {
+		return store.Value{}, err
+	}
+	data, err := json.Marshal(snapshot{c.seq, state.Bytes(), c.stats, c.recent})
+	return store.Value{Name: learnerName, Data: data}, err
 }

@@ -708,11 +708,31 @@ func (s *Store) discoverBy(now int64) {
 	}))
 }
 
-// Shift says that the clock was set, as [schedule.Schedule.Shift] does.
-func (s *Store) Shift(by time.Duration) {
-	s.mu.Lock()
-	defer s.end()
-	s.shift(by)
+// Shift says that the clock was set, as [schedule.Schedule.Shift] does, and replaces the data of URLs that are
+// known, which no other call changes meanwhile, and values: all of that, or nothing. It does that also where
+// the disk is nearly full.
+func (s *Store) Shift(by time.Duration, urls []Record, values ...Value) error {
+	if err := s.lockForRelease(); err != nil {
+		return err
+	}
+	var failed error
+	was := make([]*schedule.URL, len(urls))
+	for i, r := range urls { // it may apply the batch
+		var err error
+		was[i], _, err = s.known(r.ID)
+		failed = cmp.Or(failed, err)
+	}
+	if failed == nil {
+		s.shift(by)
+		for i, r := range urls {
+			if was[i] != nil {
+				s.setURL(r.ID, was[i], r.Data)
+			}
+		}
+		s.setValues(values)
+	}
+	s.end().Wait()
+	return failed
 }
 
 func (s *Store) shift(by time.Duration) {

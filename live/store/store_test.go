@@ -650,7 +650,9 @@ func TestShift(t *testing.T) {
 		if err != nil || take() != 1 {
 			t.Fatal(err)
 		}
-		s.Shift(time.Duration(step) * time.Millisecond)
+		if err := s.Shift(time.Duration(step)*time.Millisecond, nil); err != nil {
+			t.Fatal(err)
+		}
 		now += step + 59*minute
 		early := take()
 		s.Close()
