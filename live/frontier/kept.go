@@ -404,17 +404,21 @@ func (l *Learned) adopt(c *learnedCrawl, r *store.Record) error {
 // save keeps what the URLs of a crawl have in common. After an error what was kept before
 // stays.
 func (l *Learned) save(crawl string, c *learnedCrawl) {
-	var state bytes.Buffer
-	err := c.crawler.SavePooled(&state)
+	values, err := l.state(crawl, c)
 	if err == nil {
-		var read []byte
-		read, err = json.Marshal(l.moment.Read)
-		if err == nil {
-			err = l.store.Set(store.Value{Name: stateName(crawl), Data: state.Bytes()},
-				store.Value{Name: clockName(crawl), Data: read})
-		}
+		err = l.store.Set(values...)
 	}
 	if err != nil {
 		l.log.Error("what was learned is not kept; what was kept before stays", "crawl", crawl, "error", err)
 	}
+}
+
+// state returns what is kept of all URLs of a crawl in common.
+func (l *Learned) state(crawl string, c *learnedCrawl) ([]store.Value, error) {
+	var state bytes.Buffer
+	if err := c.crawler.SavePooled(&state); err != nil {
+		return nil, err
+	}
+	read, err := json.Marshal(l.moment.Read)
+	return []store.Value{{Name: stateName(crawl), Data: state.Bytes()}, {Name: clockName(crawl), Data: read}}, err
 }

@@ -282,6 +282,10 @@ func (l *Learned) put(id schedule.ID, item *pb.KnownURLItem) (
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.UnixMilli(l.now().UnixMilli())
+	aim, err := l.aim(id.Crawl, c, now, info)
+	if err != nil {
+		return due, nil, nil, err
+	}
 	commit, err = l.store.PutLate(id, now.UnixMilli(), func() (int64, []byte) {
 		var known bool
 		name := sourceName(id)
@@ -290,7 +294,7 @@ func (l *Learned) put(id schedule.ID, item *pb.KnownURLItem) (
 			return due, metadata(info, due, nil)
 		}
 		return due, metadata(info, due, l.keep(c, name))
-	})
+	}, aim...)
 	if mistake = inPut(id, mistake); mistake != nil {
 		mistake = fmt.Errorf("%w; the fetch counts as failed", mistake)
 	}
@@ -322,7 +326,7 @@ func (c *learnedCrawl) take(
 	case !said.reports():
 		return date, false, nil
 	default:
-		if err := c.add(name, now, &said); err != nil {
+		if err := c.crawler.Add(name, c.rules()); err != nil {
 			return date, false, err
 		}
 	}
@@ -357,19 +361,27 @@ func (c *learnedCrawl) take(
 	return due, true, mistake
 }
 
-// add begins to learn of a URL. The first one of a crawl may say what fetches are to bring about.
-func (c *learnedCrawl) add(name string, now time.Time, said *said) error {
+// aim has the first report of a crawl say what fetches are to bring about, unless that is set. It
+// returns what is to be kept with the report, so that a kill does not forget it.
+func (l *Learned) aim(crawl string, c *learnedCrawl, now time.Time, info *pb.URLInfo) ([]store.Value, error) {
+	if !c.byReport || c.crawler.Len() > 0 {
+		return nil, nil
+	}
+	said := c.opt.read(info)
+	if said.done || !said.reports() {
+		return nil, nil
+	}
 	aim := env.Objective{Law: env.LawFreshness}
 	if len(said.ours) > 0 {
 		aim = env.Delay
 	}
-	if c.byReport && c.crawler.Len() == 0 && c.opt.Objective != aim {
+	if c.opt.Objective != aim {
 		c.opt.Objective = aim
 		if err := c.create(now); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return c.crawler.Add(name, c.rules())
+	return l.state(crawl, c)
 }
 
 // pages reports whether a fetch tells that the page has changed, or has not.

@@ -65,7 +65,7 @@ func TestWhatIsSaid(t *testing.T) {
 }
 
 // TestAim: what the first fetch of a crawl reports says what fetches are to bring about, and that
-// stays so, also after a restart.
+// stays so, also after a kill, however soon that is.
 func TestAim(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -82,7 +82,6 @@ func TestAim(t *testing.T) {
 			for range 2 {
 				got := s.server.opt.Learned.Summaries(0)[0]
 				s.want(fmt.Sprint(got.Objective, " of ", got.Sources), tt.want+" of 3")
-				s.server.opt.Learned.Save()
 				s.crash(LearnOptions{PerHour: 1})
 			}
 		})
