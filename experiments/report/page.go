@@ -12,9 +12,12 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"path/filepath"
 
+	"ephemera/experiments/papers"
 	"ephemera/experiments/plot"
 	"ephemera/experiments/result"
+	"ephemera/experiments/sweep"
 	"ephemera/internal/files"
 )
 
@@ -79,6 +82,27 @@ func Load(ctx context.Context, dir, at, report string) (p *Page, err error) {
 		p.Command += " -out " + at + "\n" + report + " " + at
 	}
 	return p, nil
+}
+
+// Find returns the directories that [Load] can read: dir where it holds results itself, or
+// else those below it. Where there are none it is dir, so that Load says so.
+func Find(dir string) (found []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		for _, name := range []string{sweep.SummaryFile, papers.ReportFile, resultFile} {
+			if exists(filepath.Join(path, name)) {
+				found = append(found, path)
+				return fs.SkipDir
+			}
+		}
+		return nil
+	})
+	if len(found) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		return []string{dir}, nil
+	}
+	return found, err
 }
 
 // HTML returns the page. It loads nothing: script, style and data are in it.

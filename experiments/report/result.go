@@ -24,9 +24,12 @@ import (
 	"ephemera/internal/files"
 )
 
+// resultFile is the report of train, bench, or compare in Python.
+const resultFile = "result.json"
+
 // readResult makes the page of what train or bench kept.
 func readResult(ctx context.Context, dir string) (*Page, error) {
-	r, err := files.ReadJSON[result.Report](filepath.Join(dir, "result.json")) // a sweep has none
+	r, err := files.ReadJSON[result.Report](filepath.Join(dir, resultFile))
 	if err != nil {
 		return nil, err
 	}

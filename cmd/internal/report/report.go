@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 
 	"ephemera/cmd/internal/cli"
@@ -19,7 +18,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 Writes report.html and plots/ into directories of results.
 
   report DIR...     DIR is a directory that sweep, train or bench made with -out,
-                    or that compare(...).save or benchmark(..., out=) made in Python`)
+                    or that compare(...).save or benchmark(..., out=) made in Python,
+                    or one that holds such directories`)
 	operands, done, err := f.ParseAll(args, math.MaxInt, stdout)
 	if done || err != nil {
 		return err
@@ -28,30 +28,17 @@ Writes report.html and plots/ into directories of results.
 		return cli.Usagef("no directory is named; name one that sweep, train or bench made, such as results/kappa")
 	}
 	for _, operand := range operands {
-		for _, dir := range directories(operand) {
+		dirs, err := report.Find(operand)
+		if err != nil {
+			return err
+		}
+		for _, dir := range dirs {
 			if err := write(ctx, dir, stderr); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// directories returns those of the tasks of a policy, which benchmark of Python keeps in
-// one; any other directory stands for itself.
-func directories(dir string) []string {
-	if _, err := os.Stat(filepath.Join(dir, "benchmark.json")); err != nil {
-		return []string{dir}
-	}
-	tasks, _ := os.ReadDir(dir)
-	var of []string
-	for _, t := range tasks {
-		task := filepath.Join(dir, t.Name())
-		if _, err := os.Stat(filepath.Join(task, "result.json")); err == nil { // a call that was ended left none
-			of = append(of, task)
-		}
-	}
-	return of
 }
 
 // write writes the page and the plots of a directory into it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,26 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// A directory stands for the results that lie in it, however deep, as benchmark of Python
+// keeps those of each task of each policy. A call that was ended has left a task without.
+func TestReportOfAll(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "mine", "one"), filepath.Join(dir, "yours", "two")
+	ran(t, first)
+	ran(t, second)
+	if err := os.MkdirAll(filepath.Join(dir, "mine", "ended", "runs"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(context.Background(), []string{dir}, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []string{first, second} {
+		if _, err := os.Stat(filepath.Join(of, "report.html")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
@@ -74,6 +95,7 @@ func TestMistakes(t *testing.T) {
 		{nil, "no directory is named", cli.Usage},
 		{[]string{dir, "-x"}, "-x", cli.Usage},
 		{[]string{dir}, "holds no results", cli.Failure},
+		{[]string{filepath.Join(dir, "none")}, "holds no results", cli.Failure},
 	} {
 		var out, log bytes.Buffer
 		err := Run(context.Background(), c.args, &out, &log)
