@@ -326,6 +326,25 @@ func (c *Crawler) Price() float64 { return c.open.Price() }
 // Carry has what is left of the budget of an epoch, below a unit, be added to that of the next one.
 func (c *Crawler) Carry() { c.carries = true }
 
+// SetIntervals changes the shortest and the longest interval of all sources. Waits that have begun stay; the
+// longest interval goes by their beginning.
+func (c *Crawler) SetIntervals(shortest, longest time.Duration) {
+	for i := range c.src {
+		p := &c.src[i]
+		if p.Name == "" || p.Rules.Shortest == shortest && p.Rules.Longest == longest {
+			continue
+		}
+		rules := *p.Rules
+		rules.Shortest, rules.Longest = shortest, longest
+		p.Rules = c.share(rules)
+		if c.overdue.Remove(i); longest > 0 {
+			ends := min(p.Feedback+int(longest/c.opt.Epoch), lastEpoch)
+			p.Due = max(ends, c.view.Epoch+1, c.limits.NotBefore[i])
+			c.overdue.Add(i, p.Due)
+		}
+	}
+}
+
 // SetBudget changes the budget of an epoch from the next one on.
 func (c *Crawler) SetBudget(budget float64) error {
 	err := check.Positive("budget", budget)

@@ -194,6 +194,46 @@ func TestLostOfLongest(t *testing.T) {
 	}
 }
 
+// TestSetIntervals: other intervals hold for a source that others leave no request to, the longest one from its last
+// crawl on, and the shortest one from its next crawl on.
+func TestSetIntervals(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, tt := range []struct{ shortest, longest, first, then time.Duration }{
+		{time.Hour, 2 * day, 2 * day, 2 * day},
+		{time.Hour, 20 * day, 20 * day, 20 * day},
+		{time.Hour, 12 * time.Hour, day + time.Hour, 12 * time.Hour}, // which nobody knew of before
+	} {
+		c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+		for _, name := range []string{"quiet", "busy"} {
+			if err := c.Add(name, Source{Longest: 10 * day}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := began.Add(40 * day)
+		var at []time.Duration // the first crawl of the quiet source after that, and the next ones
+		for now := began; now.Before(began.Add(140 * day)); now = now.Add(time.Hour) {
+			if len(at) == 1 && now.Sub(begin) == at[0]+day {
+				c.SetIntervals(tt.shortest, tt.longest)
+			}
+			for _, name := range c.Select(now, 1) {
+				crawl := Crawl{Source: name, At: now, Outcome: Unchanged}
+				if name == "busy" {
+					crawl.Outcome = Found
+					crawl.Items = []Item{{Published: now.Add(-time.Minute)}, {Published: now.Add(-30 * time.Minute)}}
+				} else if now.After(begin) {
+					at = append(at, now.Sub(begin))
+				}
+				if err := c.Update(crawl); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if len(at) < 3 || (at[1]-at[0]-tt.first).Abs() > time.Hour || (at[2]-at[1]-tt.then).Abs() > time.Hour {
+			t.Errorf("%+v: crawled after %v", tt, at)
+		}
+	}
+}
+
 // TestShift: when the clock was set, each source is crawled when it would have been, and is
 // thought to publish as often.
 func TestShift(t *testing.T) {

@@ -52,8 +52,12 @@ func (c *Crawler) loadRecent(now time.Time) error {
 		return err
 	}
 	c.store.View(func(s *schedule.Schedule) {
-		for _, until := range s.Held {
-			c.recent = append(c.recent, time.UnixMilli(until).Add(-c.opt.hold()))
+		for _, until := range s.Held { // for an hour at least, or for longer by the settings of then
+			at := time.UnixMilli(until).Add(-leastHold)
+			if at.After(now) {
+				at = now
+			}
+			c.recent = append(c.recent, at)
 		}
 	})
 	slices.SortFunc(c.recent, time.Time.Compare)
@@ -61,4 +65,6 @@ func (c *Crawler) loadRecent(now time.Time) error {
 }
 
 // hold is for how long a feed is left alone whose request was under way at a kill.
-func (o *Options) hold() time.Duration { return max(o.Shortest, time.Hour) }
+func (o *Options) hold() time.Duration { return max(o.Shortest, leastHold) }
+
+const leastHold = time.Hour

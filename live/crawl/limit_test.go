@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"ephemera/live/schedule"
 )
 
 // TestPerHour: in no hour are there more requests than allowed, at whatever times the
@@ -143,5 +145,46 @@ func TestNoEpochLost(t *testing.T) {
 		}
 		s.Close()
 		server.Close()
+	}
+}
+
+// TestShortestChanged: another interval between two requests holds after a restart for feeds that are known, too.
+func TestShortestChanged(t *testing.T) {
+	r := newReferee(t, 60)
+	l := newLife(t, r.Server, 60, address(0))
+	for _, shortest := range []time.Duration{6 * time.Hour, 15 * time.Minute, 6 * time.Hour} {
+		l.Shortest = shortest
+		s := l.open(io.Discard).pass(6 * time.Hour) // in which a wait may end that was begun before
+		before := r.looks
+		s.pass(2 * 24 * time.Hour)
+		check(s.Close())
+		l.Begin = s.now
+		n, most := r.looks-before, int(2*24*time.Hour/shortest)
+		if n < most-1-most/50 || n > most+1 || len(r.wrong) > 0 {
+			t.Errorf("%d looks in two days, each %v after the last one; want about %d; %v", n, shortest, most, r.wrong)
+		}
+	}
+}
+
+// TestKilledWithOtherShortest: requests that were under way at a kill count among those of the hour, and of no later
+// one, whatever the shortest interval is before and after it.
+func TestKilledWithOtherShortest(t *testing.T) {
+	for _, shortest := range [][2]time.Duration{{time.Hour / 4, 6 * time.Hour}, {6 * time.Hour, time.Hour / 4}} {
+		l := newLife(t, newReferee(t, 5).Server, 5, address(0))
+		l.Shortest = shortest[0]
+		s := l.open(io.Discard).pass(6*time.Hour + 50*time.Minute)
+		check(s.save(s.now, true))
+		before := s.allowance(s.now)
+		must(s.store.Hasten([]schedule.ID{s.feeds[address(0)].ID}))
+		held := must(s.store.Take(&schedule.Request{Crawl: crawlName, Hold: s.opt.hold().Milliseconds()}, 1))
+		check(s.store.Close()) // killed
+		l.Begin, l.Shortest = s.now.Add(time.Minute), shortest[1]
+		s = l.open(io.Discard)
+		now, later := s.allowance(s.now), s.allowance(s.now.Add(time.Hour))
+		if len(held) != 1 || now != before-1 || later != 5 {
+			t.Errorf("%v: of %d requests that were left %d are, with %d under way at the kill, and %d an hour later",
+				shortest, before, now, len(held), later)
+		}
+		check(s.Close())
 	}
 }

@@ -224,6 +224,8 @@ func (c *Crawler) loadLearner() error {
 	}
 	c.learner = l
 	c.learner.Carry()
+	limits := c.opt.limits()
+	c.learner.SetIntervals(limits.Shortest, limits.Longest)
 	c.seq, c.stats = kept.Seq, kept.Stats
 	return c.learner.SetBudget(budget)
 }
