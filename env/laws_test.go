@@ -64,8 +64,8 @@ func TestTableOfLaws(t *testing.T) {
 // taken for another.
 func TestUnknownLaw(t *testing.T) {
 	s := env.NewSource("a", 1, 1, 1)
-	s.Law = "gauss"
-	want := `law is "gauss"; allowed are exponential, power, `
+	s.Law = "unheard-of"
+	want := `law is "unheard-of"; allowed are exponential, power, `
 	names := env.Laws()
 	for _, name := range names[2 : len(names)-1] {
 		want += string(name) + ", "

@@ -97,7 +97,7 @@ func TestRunWithLawAndBelief(t *testing.T) {
 		want     string
 	}{
 		{map[string]any{AlgorithmKey: "whittle-believed", "instance.believe": path}, "has other sources"},
-		{map[string]any{AlgorithmKey: "whittle", "instance.law": "gauss"}, "allowed are exponential"},
+		{map[string]any{AlgorithmKey: "whittle", "instance.law": "unheard"}, "allowed are exponential"},
 	} {
 		if _, err := perform(tt.settings); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: error %v; want one with %q", tt.settings, err, tt.want)
