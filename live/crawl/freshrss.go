@@ -254,7 +254,11 @@ func (m *FreshRSS) Entries(ctx context.Context, p feed.Place) Look {
 	if p.After > 0 {
 		query = url.Values{"r": {"o"}, "n": {strconv.Itoa(pageEntries)}, "ot": {strconv.FormatInt(p.After/1e6, 10)}}
 	}
-	found := &feed.Feed{Whole: true}
+	type entry struct {
+		number int64
+		item   feed.Item
+	}
+	var entries []entry
 	for more := true; more; {
 		var page struct {
 			Items []struct {
@@ -278,22 +282,26 @@ func (m *FreshRSS) Entries(ctx context.Context, p feed.Place) Look {
 			if number <= p.After {
 				continue
 			}
-			item := feed.Item{
-				ID: uint64(number), Title: feed.Line(usual.Replace(e.Title)), Summary: feed.Summary(e.Summary.Content),
-			}
+			item := feed.Item{Title: feed.Line(usual.Replace(e.Title)), Summary: feed.Summary(e.Summary.Content)}
 			if len(e.Canonical) > 0 {
 				item.Link = e.Canonical[0].Href
 			}
 			if at := time.Unix(e.Published, 0).UTC(); time.UnixMicro(number).Sub(at) >= undatedWithin {
 				item.Published = at
 			}
-			found.Items = append(found.Items, item)
+			// A feed that is subscribed anew has its entries again, under other numbers.
+			item.ID = feed.Hash(fmt.Sprint(item.Link, "\n", item.Title, "\n", item.Published.Unix()))
+			entries = append(entries, entry{number, item})
 			out.Place.After = max(out.Place.After, number)
 		}
 		more = p.After > 0 && page.Continuation != "" && len(page.Items) > 0
 		query.Set("c", page.Continuation)
 	}
-	slices.SortFunc(found.Items, func(a, b feed.Item) int { return cmp.Compare(b.ID, a.ID) }) // the last first
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(b.number, a.number) }) // the last first
+	found := &feed.Feed{Whole: true}
+	for _, e := range entries {
+		found.Items = append(found.Items, e.item)
+	}
 	m.lock.Lock()
 	out.At = m.checked[p.URL]
 	m.lock.Unlock()

@@ -34,7 +34,12 @@ type fakeFresh struct {
 	muted   bool
 	label   *string // News & more if it is nil
 	checked time.Time
-	entries []fakeEntry // by number
+	entries []freshEntry // by number
+}
+
+type freshEntry struct {
+	fakeEntry
+	appeared time.Time
 }
 
 func newFakeFreshRSS(t *testing.T, feeds ...*fakeFresh) *fakeFreshRSS {
@@ -134,7 +139,8 @@ func (m *fakeFreshRSS) fetch(f *fakeFresh) {
 		if f.undated {
 			published = now.Truncate(time.Second)
 		}
-		f.entries = append(f.entries, fakeEntry{now.UnixMicro() + int64(len(f.entries)), published, now})
+		id := now.UnixMicro() + int64(len(f.entries))
+		f.entries = append(f.entries, freshEntry{fakeEntry{id, published, now}, at})
 	}
 	f.checked = now
 }
@@ -147,7 +153,8 @@ func (f *fakeFresh) page(template any, q *http.Request) []any {
 	for _, e := range f.entries {
 		if e.id >= since*1e6 {
 			all = append(all, with(template, map[string]any{
-				"timestampUsec": fmt.Sprint(e.id), "published": e.published.Unix(), "title": fmt.Sprint("Q ＆ A ", e.id),
+				"timestampUsec": fmt.Sprint(e.id), "published": e.published.Unix(),
+				"title": fmt.Sprint("Q ＆ A ", e.appeared.Unix()),
 			}))
 		}
 	}
@@ -197,6 +204,37 @@ func TestFreshRSS(t *testing.T) {
 	if len(items) != s.stats.Items || !strings.HasPrefix(items[0].Title, "Q & A ") ||
 		s.feeds[feeds[0].url].Title != "Feed & 1" {
 		t.Errorf("%d items of %d are given: %+v", len(items), s.stats.Items, items[0])
+	}
+}
+
+// TestFreshRSSAnew: a feed that is subscribed anew, whose entries then have other numbers, goes on where it was: each
+// is found once, with a date or without, and so is what its publisher added meanwhile.
+func TestFreshRSSAnew(t *testing.T) {
+	dated := &fakeFresh{url: "http://f1.test/feed", every: time.Hour}
+	undated := &fakeFresh{url: "http://f2.test/feed", every: time.Hour, undated: true}
+	m := newFakeFreshRSS(t, dated, undated, &fakeFresh{url: "http://f3.test/feed", every: time.Hour})
+	l := newLife(t, m.Server, 30)
+	l.Reader = NewFreshRSS(m.URL, "alice", "token", "apisecret")
+	m.now = func() time.Time { return l.Begin }
+	s := l.open(discard{})
+	defer s.Close()
+	m.now = func() time.Time { return s.now }
+	begin := s.now
+	s.pass(10*time.Hour + 30*time.Minute)
+	for _, f := range []*fakeFresh{dated, undated} {
+		f.muted, f.entries, f.checked = true, nil, time.Time{}
+	}
+	s.pass(2 * time.Hour)
+	if r := s.feeds[dated.url]; r.listed {
+		t.Errorf("%+v", r)
+	}
+	dated.muted, undated.muted = false, false
+	s.pass(2 * time.Hour)
+	for _, f := range []*fakeFresh{dated, undated} {
+		want := 10 + int(s.now.Add(-time.Minute).Sub(begin)/time.Hour)
+		if r := s.feeds[f.url]; len(f.entries) < 10 || r.Items < want-1 || r.Items > want {
+			t.Errorf("%s: %d items of %d", f.url, r.Items, want)
+		}
 	}
 }
 

@@ -361,7 +361,7 @@ func (f *Fetcher) conclude(out *Result, r *http.Response) {
 		etag, modified := r.Header.Get("ETag"), r.Header.Get("Last-Modified")
 		var hashed uint64
 		if etag == "" && modified == "" {
-			hashed = hash(string(body))
+			hashed = Hash(string(body))
 		}
 		out.Place.MaxAge = maxAge
 		if hashed != 0 && hashed == before && out.Place.Final == r.Request.URL.String() {

@@ -149,7 +149,7 @@ func newItem(of *gofeed.Feed, it *gofeed.Item, at *url.URL) Item {
 	if names := it.Extensions["itunes"]["title"]; it.Title == "" && len(names) > 0 {
 		it.Title = names[0].Value
 	}
-	item := Item{ID: hash(name), Title: title(of, it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
+	item := Item{ID: Hash(name), Title: title(of, it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
 	if item.Link = link(at, it.Link); item.Link == "" && len(it.Enclosures) > 0 {
 		item.Link = link(at, it.Enclosures[0].URL)
 	}
@@ -160,7 +160,7 @@ func newItem(of *gofeed.Feed, it *gofeed.Item, at *url.URL) Item {
 		}
 	}
 	if it.GUID == "" && item.Title != "" && !item.Published.IsZero() {
-		item.Also = hash(Line(it.Title) + "\x00" + item.Published.Format(time.RFC3339))
+		item.Also = Hash(Line(it.Title) + "\x00" + item.Published.Format(time.RFC3339))
 	}
 	return item
 }
@@ -177,7 +177,8 @@ func link(at *url.URL, to string) string {
 // runs are the schemes of links that lead nowhere: a page that has one runs what is written in it.
 var runs = []string{"javascript", "vbscript", "data"}
 
-func hash(name string) uint64 {
+// Hash returns the number of a name.
+func Hash(name string) uint64 {
 	sum := sha256.Sum256([]byte(name))
 	return binary.LittleEndian.Uint64(sum[:])
 }
