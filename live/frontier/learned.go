@@ -625,9 +625,12 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 	if c.pages() {
 		rate = fmt.Sprintf("changes per hour %.3g, fresh with probability %.2g", b.Changes, b.Fresh)
 	}
+	due := "never"
+	if !b.Due.IsZero() {
+		due = b.Due.UTC().Format(time.RFC3339)
+	}
 	info.Metadata[metaWhy] = &pb.StringList{Values: []string{
-		rate, "objective " + c.opt.Objective.String(),
-		fmt.Sprintf("price %.3g", b.Price), "due " + b.Due.UTC().Format(time.RFC3339),
+		rate, "objective " + c.opt.Objective.String(), fmt.Sprintf("price %.3g", b.Price), "due " + due,
 	}}
 	if mistake != "" {
 		why := info.Metadata[metaWhy]

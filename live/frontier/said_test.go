@@ -88,6 +88,23 @@ func TestAim(t *testing.T) {
 	}
 }
 
+// TestNeverDue: of a page that changes too often to be worth a fetch it is said that it is due never.
+func TestNeverDue(t *testing.T) {
+	s := serve(t, LearnOptions{PerHour: 1})
+	for k := range 100 {
+		s.put(with("http://fast/", 0, metaSignature, fmt.Sprint(k)), with("http://slow/", 0, metaSignature, fmt.Sprint(k/50)))
+		s.wait(600)
+		s.server.opt.Learned.Advance()
+	}
+	why := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://fast/", CrawlID: "L"})).GetKnown().Info.Metadata
+	if got := why[metaWhy].GetValues(); len(got) != 4 || got[3] != "due never" {
+		t.Errorf("of the fast one it says %q", got)
+	}
+	if page := s.page(); strings.Count(page, "<td>never</td>") != 1 {
+		t.Errorf("the page says never of %d URLs, want 1", strings.Count(page, "<td>never</td>"))
+	}
+}
+
 // TestDates: a date of the client's is the earliest time of the next fetch, or nothing.
 func TestDates(t *testing.T) {
 	page := func(date int64) *pb.URLItem { return with("http://h/", date, metaSignature, "a") }
