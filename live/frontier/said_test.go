@@ -92,7 +92,8 @@ func TestAim(t *testing.T) {
 func TestNeverDue(t *testing.T) {
 	s := serve(t, LearnOptions{PerHour: 1})
 	for k := range 100 {
-		s.put(with("http://fast/", 0, metaSignature, fmt.Sprint(k)), with("http://slow/", 0, metaSignature, fmt.Sprint(k/50)))
+		s.put(with("http://fast/", 0, metaSignature, fmt.Sprint(k)))
+		s.put(with("http://slow/", 0, metaSignature, fmt.Sprint(k/50)))
 		s.wait(600)
 		s.server.opt.Learned.Advance()
 	}

@@ -21,7 +21,8 @@ class Site(scrapy.Spider):
     name = "site"
     start_urls = ["http://127.0.0.1:{port}/0"]
     custom_settings = dict(SCHEDULER="ephemera_frontier.Scheduler", FRONTIER="{frontier}", LOG_LEVEL="WARNING",
-                           TELNETCONSOLE_ENABLED=False, CLOSESPIDER_TIMEOUT=250, CLOSESPIDER_PAGECOUNT={pages})
+                           TELNETCONSOLE_ENABLED=False, ROBOTSTXT_OBEY=True, CLOSESPIDER_TIMEOUT=250,
+                           CLOSESPIDER_PAGECOUNT={pages})
     def parse(self, response):
         yield {{"url": response.url}}
         yield from response.follow_all(css="a")
@@ -40,11 +41,12 @@ class Site(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         if self.path == "/robots.txt":
-            return self.send_error(404)
-        self.server.seen.append(self.path)
-        n = int(self.path[1:])
-        links = [0] + [k for k in (2 * n + 1, 2 * n + 2) if k < PAGES]
-        body = "".join(f'<a href="/{k}">{k}</a>' for k in links).encode()
+            body = b"User-agent: *"
+        else:
+            self.server.seen.append(self.path)
+            n = int(self.path[1:])
+            links = [0] + [k for k in (2 * n + 1, 2 * n + 2) if k < PAGES]
+            body = "".join(f'<a href="/{k}">{k}</a>' for k in links).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
@@ -57,9 +59,10 @@ class Site(http.server.BaseHTTPRequestHandler):
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
 @pytest.mark.parametrize("learn", [[], ["-learn", "site:36000"]])
 def test_crawl(tmp_path, learn):
-    """Each page is fetched once, also by a crawl that was stopped in the middle and goes on.
+    """Each page is fetched once, also by a crawl that was stopped and goes on while the frontier is killed.
 
-    In a learned crawl pages are fetched again, and it is known how often they change.
+    In a learned crawl pages are fetched again, and it is known how often they change. What the frontier did not
+    ask for, robots.txt, is not put.
     """
     frontier = tmp_path / "frontier"
     subprocess.run(["go", "build", "-o", frontier, "./cmd/frontier"], cwd=ROOT, check=True)
@@ -67,7 +70,20 @@ def test_crawl(tmp_path, learn):
     site.seen = []
     threading.Thread(target=site.serve_forever, daemon=True).start()
     address = f"127.0.0.1:{free_port()}"
-    service = subprocess.Popen([frontier, "-listen", address, "-http", "", "-dir", tmp_path / "state", *learn])
+    command = [frontier, "-listen", address, "-http", "", "-dir", tmp_path / "state", *learn]
+    service = subprocess.Popen(command)
+    killed = threading.Event()
+
+    def kill():
+        nonlocal service
+        while len(site.seen) < 15:
+            time.sleep(0.02)
+        service.kill()
+        service.wait()
+        time.sleep(3)
+        service = subprocess.Popen(command)
+        killed.set()
+
     try:
         deadline = time.time() + 120
         while time.time() < deadline:
@@ -81,12 +97,18 @@ def test_crawl(tmp_path, learn):
         with grpc.insecure_channel(address) as channel:
             stub = urlfrontier_pb2_grpc.URLFrontierStub(channel)
             stub.SetDelay(urlfrontier_pb2.QueueDelayParams(delay_requestable=0))
+        threading.Thread(target=kill, daemon=True).start()
         for pages in (2 * PAGES,) if learn else (10, 0):
             (tmp_path / "spider.py").write_text(SPIDER.format(port=site.server_port, frontier=address, pages=pages))
             run = [sys.executable, "-m", "scrapy", "runspider", "spider.py"]
             subprocess.run(run, cwd=tmp_path, check=True, timeout=280)
+        assert killed.is_set()
         fetched = sorted(int(path[1:]) for path in site.seen)
         assert sorted(set(fetched)) == list(range(PAGES))
+        with grpc.insecure_channel(address) as channel:
+            every = urlfrontier_pb2.ListUrlParams(crawlID="site", size=100)
+            urls = [item.known.info.url for item in urlfrontier_pb2_grpc.URLFrontierStub(channel).ListURLs(every)]
+        assert len(urls) == PAGES and not any(url.endswith("robots.txt") for url in urls)
         if not learn:
             assert len(fetched) == PAGES
             return

@@ -8,6 +8,9 @@ from scrapy import Request, signals
 from . import urlfrontier_pb2 as pb
 from .urlfrontier_pb2_grpc import URLFrontierStub
 
+# A service that is down, as for an upgrade, is waited for. So long at most, as Scrapy does nothing else meanwhile.
+WAIT = {"wait_for_ready": True, "timeout": 60}
+
 
 class Scheduler:
     """Keeps nothing but the URLs that were handed out and not fetched yet."""
@@ -39,11 +42,11 @@ class Scheduler:
 
     def has_pending_requests(self):
         """Tell whether any URL is to be fetched, now or later."""
-        return bool(self.ready) or self.frontier.GetStats(pb.QueueWithinCrawlParams(crawlID=self.crawl)).size > 0
+        return bool(self.ready) or self.frontier.GetStats(pb.QueueWithinCrawlParams(crawlID=self.crawl), **WAIT).size > 0
 
     def put(self, **item):
         """Put a URL, and tell whether it is taken."""
-        return next(self.frontier.PutURLs(iter([pb.URLItem(**item)]))).status == pb.AckMessage.OK
+        return next(self.frontier.PutURLs(iter([pb.URLItem(**item)]), **WAIT)).status == pb.AckMessage.OK
 
     def enqueue_request(self, request):
         """Put a URL that was discovered."""
@@ -53,15 +56,16 @@ class Scheduler:
         """Return a URL that is due, or None."""
         if not self.ready:
             params = pb.GetParams(max_queues=8, max_urls_per_queue=16, delay_requestable=self.hold, crawlID=self.crawl)
-            self.ready = list(self.frontier.GetURLs(params))
+            self.ready = list(self.frontier.GetURLs(params, **WAIT))
         if self.ready:
             info = self.ready.pop(0)
             return Request(info.url, meta={"frontier": info.url, "frontier_key": info.key}, dont_filter=True)
 
     def fetched(self, response, request, spider):
-        """Put what a fetch has found."""
-        url, key = request.meta.get("frontier", request.url), request.meta.get("frontier_key", "")
-        info = pb.URLInfo(url=url, key=key, crawlID=self.crawl)
+        """Put what a fetch has found, but for one that the frontier did not ask for, such as of robots.txt."""
+        if "frontier" not in request.meta:
+            return
+        info = pb.URLInfo(url=request.meta["frontier"], key=request.meta["frontier_key"], crawlID=self.crawl)
         info.metadata["signature"].values.append(hashlib.md5(response.body).hexdigest())
         info.metadata["fetch.statusCode"].values.append(str(response.status))
         self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=request.meta.get("refetch", 0)))
