@@ -441,7 +441,8 @@ func (c *Crawler) begin(r *record, fetched time.Time) {
 	place, unseen := r.Place, c.unseen
 	c.running.Go(func() {
 		l := c.look(place)
-		if l.byList, l.unseen = fetched, unseen; l.At.IsZero() {
+		l.byList, l.unseen, l.unread = fetched, unseen, c.opt.Shadow && l.Err != nil && l.At.IsZero()
+		if l.At.IsZero() {
 			l.At = fetched
 		}
 		if err := c.take(r, &l); err != nil {
@@ -457,6 +458,9 @@ func (c *Crawler) watch() (begun int) {
 		r := c.feeds[o.URL]
 		if c.underWay == workers {
 			break
+		}
+		if r.unread != nil && r.unread.listed.Equal(c.listed) { // it is asked again when there is another list
+			continue
 		}
 		if !r.held && !o.Checked.IsZero() && !o.Checked.Equal(r.Checked) && !o.Checked.Equal(r.byList) {
 			begun++

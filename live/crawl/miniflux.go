@@ -145,7 +145,7 @@ func (m *Miniflux) Entries(ctx context.Context, p feed.Place) Look {
 	}
 	entries, err := m.entries(ctx, path, p)
 	if err != nil {
-		out.Err = err
+		out.At, out.Err = time.Time{}, err
 		return out
 	}
 	found := &feed.Feed{Title: f.Title, Whole: true}

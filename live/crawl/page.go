@@ -272,6 +272,14 @@ func (v *view) Shadow() string {
 	return readerName(v.opt.Reader)
 }
 
+// Unread returns the feeds of which the reader does not give what it fetched.
+func (v *view) Unread() []*record {
+	return slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.unread == nil })
+}
+
+// Unread returns why the reader does not give what it fetched.
+func (r *record) Unread() error { return r.unread.err }
+
 // Categories returns the folders of the list.
 func (v *view) Categories() (all []Folder) {
 	for _, r := range v.Feeds {

@@ -33,8 +33,9 @@ type Reader interface {
 // Look is what a fetch of a feed brought.
 type Look struct {
 	feed.Result
-	At     time.Time // when it was, by the reader's clock; zero for now
+	At     time.Time // when it was, by the reader's clock; zero for now, or if the reader has not said how it ended
 	byList time.Time // when the fetch was by the list of the reader, for which it is looked at; zero without one
+	unread bool      // the reader, which fetches by itself, has not said how it ended
 	unseen bool      // the reader may have fetched the feed more often since the look before
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"ephemera/live/feed"
 )
 
 // readers are fakes of readers that fetch their feeds each hour by themselves, and count what
@@ -241,6 +243,76 @@ func TestShadowLate(t *testing.T) {
 	}
 	if n := len(s.feeds[f.url].Looks); n != 1 {
 		t.Errorf("a fetch is looked at %d times", n)
+	}
+}
+
+// TestShadowUnread: while a reader gives its list and not what it fetched of a feed, the feed has not failed. It is
+// asked again each minute, and gives each entry in the end; the comparison leaves out what was added meanwhile, if
+// the reader may have made other fetches.
+func TestShadowUnread(t *testing.T) {
+	for name, path := range map[string]string{"Miniflux": "/v1/feeds/1/entries", "FreshRSS": "/contents/feed/1"} {
+		for _, hours := range []int{0, 4} { // others
+			t.Run(fmt.Sprint(name, hours), func(t *testing.T) {
+				r := readers(t, 3)[name]
+				var broken atomic.Bool
+				var asked atomic.Int64
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+					if broken.Load() && strings.HasSuffix(q.URL.Path, path) {
+						asked.Add(1)
+						http.Error(w, "no", http.StatusInternalServerError)
+						return
+					}
+					r.server.Config.Handler.ServeHTTP(w, q)
+				}))
+				defer server.Close()
+				l := newLife(t, server, 60)
+				l.Shadow, l.Reader = true, NewMiniflux(server.URL, "token")
+				if name == "FreshRSS" {
+					l.Reader = NewFreshRSS(server.URL, "alice", "token", "apisecret")
+				}
+				s := l.open(io.Discard)
+				defer s.Close()
+				fetch := func() {
+					for k := range 3 {
+						r.fetch(k, s.now.Add(-time.Second))
+					}
+				}
+				for range 5 {
+					fetch()
+					s.pass(time.Hour)
+				}
+				fetch()
+				broken.Store(true)
+				s.pass(30 * time.Minute)
+				for range hours {
+					s.pass(time.Hour)
+					fetch()
+				}
+				page := s.get("/").Body.String()
+				broken.Store(false)
+				s.pass(30 * time.Minute)
+				f := s.feeds["http://f00.test/feed"]
+				n := int(asked.Load())
+				if s.stats.Outcome[feed.Failed] > 0 || f.Failures > 0 || f.Items != r.items(0) ||
+					n < 29+60*hours || n > 31+62*hours {
+					t.Errorf("%v; %d of %d items, asked %d times", s.stats.Outcome, f.Items, r.items(0), n)
+				}
+				if want := "Not read is what " + name + " fetched of <a"; !strings.Contains(page, want) ||
+					!strings.Contains(page, "answers 500") || strings.Contains(s.get("/").Body.String(), want) {
+					t.Errorf("%.3000s", page)
+				}
+				var last entry
+				check(s.journal(0, func(e *entry) bool {
+					if e.Feed == f.ID.URL {
+						last = *e
+					}
+					return true
+				}))
+				if last.Unseen != (hours > 0) {
+					t.Errorf("%+v", last)
+				}
+			})
+		}
 	}
 }
 

@@ -48,6 +48,7 @@ type record struct {
 	ID         schedule.ID `json:"-"`
 	listed     bool        // in the OPML file
 	byList     time.Time   // when the fetch that was looked at last was, by the list of the reader
+	unread     *unread     // that fetch, if the reader does not say how it ended
 	held       bool        // a request is under way
 	pushing    bool        // a hub is sending its items
 	heard      time.Time   // up to when hubs have made their requests of it
@@ -58,6 +59,13 @@ type record struct {
 type left struct {
 	State json.RawMessage `json:"state"`
 	Seq   uint64          `json:"seq"` // the last entry of the journal that is in it
+}
+
+// unread is what a reader fetched of a feed and does not give, while it gives its list.
+type unread struct {
+	fetched time.Time // the first such fetch since the look before
+	listed  time.Time // when the list was read that it was asked by last
+	err     error
 }
 
 func newRecord(address string) *record {

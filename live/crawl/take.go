@@ -27,10 +27,19 @@ func (c *Crawler) take(r *record, l *Look) error {
 		defer c.mu.Unlock()
 		return c.absent(r, a, now)
 	}
+	if l.unread {
+		defer c.mu.Unlock()
+		c.missed(r, l)
+		return nil
+	}
 	if c.opt.Reader == nil {
 		c.away = nil
 	}
 	r.byList = l.byList
+	if r.unread != nil {
+		l.unseen = l.unseen || !r.unread.fetched.Equal(l.At)
+		r.unread = nil
+	}
 	before := *r
 	if r.Checked = l.At; c.opt.Shadow { // by the reader's clock, which may be another
 		if at := l.At.Round(0); at.Before(now) {
@@ -110,6 +119,15 @@ func (c *Crawler) absent(r *record, away *Away, now time.Time) error {
 		next = r.NotBefore.Add(-c.opt.lead())
 	}
 	return c.unmade(r, now, next)
+}
+
+// missed takes up that a reader, which fetches by itself, does not say how the fetch of a feed ended.
+func (c *Crawler) missed(r *record, l *Look) {
+	if r.unread == nil {
+		c.opt.Log.Error("what the reader fetched is not read", "feed", r.Address(), "error", l.Err)
+		r.unread = &unread{fetched: l.byList}
+	}
+	r.unread.listed, r.unread.err = c.listed, l.Err
 }
 
 // brokenOff takes up that the crawler ends before there is an answer: nothing is known of the feed, which may
