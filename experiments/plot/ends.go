@@ -47,7 +47,8 @@ const (
 )
 
 // nameEnds writes the names of curves to the right of the data, as high as the curves end,
-// or as close to that as they have room, and draws a thin line from each end to its name.
+// or as close to that as they have room, and draws a thin line from each end to its name. From
+// a curve that ends before the others it is dotted up to the edge of the data.
 func (d *drawing) nameEnds(data, all draw.Canvas) {
 	if len(d.ends) == 0 {
 		return
@@ -65,8 +66,11 @@ func (d *drawing) nameEnds(data, all draw.Canvas) {
 		e := d.ends[k]
 		thin := draw.LineStyle{Color: e.colour, Width: vg.Points(.5)}
 		edge := vg.Point{X: data.Max.X, Y: ends[k]}
-		from := vg.Point{X: min(x(e.at.X), edge.X), Y: ends[k]}
-		all.StrokeLines(thin, []vg.Point{from, edge, {X: d.left, Y: at}})
+		all.StrokeLines(thin, []vg.Point{edge, {X: d.left, Y: at}})
+		if last := x(e.at.X); last < edge.X { // among the data dots are not taken for a curve
+			thin.Dashes = []vg.Length{vg.Points(1), vg.Points(3)}
+			all.StrokeLines(thin, []vg.Point{{X: last, Y: ends[k]}, edge})
+		}
 		middle := at + style.Font.Size/6 // of small letters, in which most names are
 		all.FillText(style, vg.Point{X: d.left + beforeName, Y: middle}, e.name)
 	}

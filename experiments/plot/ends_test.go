@@ -92,3 +92,21 @@ func TestNamesOfCurves(t *testing.T) {
 		t.Error("what breaks the budget is not grey")
 	}
 }
+
+// From a curve that ends before the others dots lead to its name, and from the others none.
+func TestShortCurveHasDots(t *testing.T) {
+	long := Series{Name: "long", X: Values{1, 3}, Y: Values{1, 3}}
+	for _, tt := range []struct {
+		end  float64
+		dots int
+	}{{3, 0}, {2, 1}} {
+		other := Series{Name: "other", X: Values{1, tt.end}, Y: Values{2, 1}}
+		svg, err := (&Figure{Series: []Series{long, other}}).SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(svg), "stroke-dasharray"); n != tt.dots {
+			t.Errorf("of a curve that ends at %v there are %d dotted lines, want %d", tt.end, n, tt.dots)
+		}
+	}
+}
