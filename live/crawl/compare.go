@@ -63,6 +63,7 @@ func newRival(name string, requests int, minutes []float64) rival {
 type comparison struct {
 	Made, From, To time.Time // Items of From to To are measured
 	Items, Feeds   int
+	PerHour        float64   // requests
 	feeds          []string  // that are measured
 	Left           []leftOut // Items that are not measured
 	Rivals         []rival
@@ -273,6 +274,7 @@ func (o *Options) compare(
 		PerHour: float64(kept.looks) / kept.seen.Hours(), Objective: o.Objective,
 		Shortest: o.Shortest, Longest: o.Longest,
 	}
+	out.PerHour = opt.PerHour
 	length, budget := opt.epoch()
 	return out, out.playAll(ctx, &replayed{
 		rec: rec.With(out.feeds).Between(begin.Unix(), now.Unix()),

@@ -57,12 +57,20 @@ var advice = []struct{ says, do string }{
 	{"more than", "its address leads in a circle: look for its new one on its site"},
 }
 
-// Advice returns what can be done of the last failure.
+// Advice returns what can be done of the last failure, or nothing if that is to wait.
 func (r *record) Advice() string {
 	for _, a := range advice {
 		if strings.Contains(r.Error, a.says) {
 			return a.do
 		}
+	}
+	return ""
+}
+
+// Later is what can be done of a failure for which there is no advice.
+func (v *view) Later() string {
+	if v.opt.Shadow {
+		return "nothing for now: " + v.Shadow() + " asks for it again"
 	}
 	return "nothing for now: it is asked for again, less and less often"
 }

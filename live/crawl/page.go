@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"list":    func(values ...any) []any { return values },
 	"build":   build.Read,
 	"count":   plain.Count,
+	"digits":  digitsOf,
 	"weekday": func(fromMonday int) string { return time.Weekday((fromMonday + 1) % 7).String()[:3] },
 }).ParseFS(texts, "*"))
 
@@ -44,6 +46,14 @@ func span(d time.Duration) string {
 		return hours + "h"
 	}
 	return cmp.Or(text, "0m")
+}
+
+// digitsOf returns a number with three digits or those of its whole part.
+func digitsOf(n float64) string {
+	if n >= 999.5 {
+		return strconv.FormatFloat(n, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(n, 'g', 3, 64)
 }
 
 // view is what the page shows.
@@ -131,6 +141,14 @@ func (r *record) Moved() string {
 		return ""
 	}
 	return shown(r.Place.URL)
+}
+
+// Looked returns when the feed was looked at last, whatever came of it.
+func (r *record) Looked() time.Time {
+	if r.Last.After(r.Tried) { // it was not always kept
+		return r.Last
+	}
+	return r.Tried
 }
 
 // Key names the feed in the address of its page.

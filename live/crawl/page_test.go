@@ -141,7 +141,7 @@ func TestHealth(t *testing.T) {
 
 // TestAdvice: what is advised fits the whole reason of a failure, not a word of it.
 func TestAdvice(t *testing.T) {
-	wait := (&record{}).Advice()
+	const wait = ""
 	for _, tt := range []struct {
 		reason, want string
 	}{
@@ -159,7 +159,8 @@ func TestAdvice(t *testing.T) {
 		{"its server answers 404 Not Found", "it is not there any more"},
 		{"its server answers 500 Internal Server Error", wait},
 	} {
-		if got := (&record{Error: tt.reason}).Advice(); !strings.HasPrefix(got, tt.want) {
+		got := (&record{Error: tt.reason}).Advice()
+		if !strings.HasPrefix(got, tt.want) || got != wait && tt.want == wait {
 			t.Errorf("%q: the advice is %q, want %q", tt.reason, got, tt.want)
 		}
 	}
@@ -259,6 +260,10 @@ func TestLastLooks(t *testing.T) {
 	if page := s.get("/?feed=" + address(8)).Body.String(); !strings.Contains(page, "<td>failed</td>") {
 		t.Error("the page does not say which looks failed")
 	}
+	if plan := s.get("/").Body.String(); strings.Count(plan, `data-is="last look">2 Mar 2026 `)+
+		strings.Count(plan, `data-is="last look">3 Mar 2026 `) != 2 {
+		t.Error("the plan does not say when the feed that fails was looked at last")
+	}
 	before := r.Looks[3].At
 	r.set(shift{by: time.Hour}, s.now)
 	if !r.Looks[3].At.Equal(before.Add(time.Hour)) {
@@ -282,6 +287,17 @@ func TestShown(t *testing.T) {
 	} {
 		if got := shown(tt.text); got != tt.want {
 			t.Errorf("%s is shown as %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+// TestDigits: a rate is written as people write it.
+func TestDigits(t *testing.T) {
+	for n, want := range map[float64]string{
+		.01234: "0.0123", 2.934: "2.93", 12: "12", 999.4: "999", 999.6: "1000", 19234.5: "19234",
+	} {
+		if got := digitsOf(n); got != want {
+			t.Errorf("%v is %s, want %s", n, got, want)
 		}
 	}
 }

@@ -119,6 +119,14 @@ func TestShadow(t *testing.T) {
 			if !strings.Contains(one, name+" looks by its own rule; the learner would look on ") {
 				t.Errorf("%.3000s", one)
 			}
+			for _, want := range []string{
+				"with as many requests, 12 an hour.",
+				"do not wait where publishers ask for it, which " + name + " does not say.",
+			} {
+				if !strings.Contains(page, want) {
+					t.Errorf("%q is not on the page: %.3000s", want, page)
+				}
+			}
 			if len(got) != 4 || !strings.HasPrefix(got[0].Name, name) || !strings.Contains(page, "In the shadow") {
 				t.Fatalf("%+v %.3000s", s.compared, page)
 			}
@@ -312,6 +320,26 @@ func TestShadowUnread(t *testing.T) {
 					t.Errorf("%+v", last)
 				}
 			})
+		}
+	}
+}
+
+// TestShadowFailing: of a feed that fails the page says that the reader asks for it again, and not when this crawler
+// does.
+func TestShadowFailing(t *testing.T) {
+	m := newFakeMiniflux(t)
+	l := newLife(t, m.Server, 60)
+	f := &fakeFeed{url: "http://f1.test/feed", every: time.Hour, fails: true, checked: l.Begin}
+	m.feeds[1] = f
+	l.Reader, l.Shadow = NewMiniflux(m.URL, "token"), true
+	s := l.open(io.Discard).pass(10 * time.Minute)
+	defer s.Close()
+	for _, path := range []string{"/", "/?feed=" + f.url} {
+		page := s.get(path).Body.String()
+		health, _, _ := strings.Cut(page, ">The plan<")
+		want := "nothing for now: Miniflux asks for it again<"
+		if !strings.Contains(health, want) || strings.Contains(health, "next look") {
+			t.Errorf("%s: %.3000s", path, page)
 		}
 	}
 }
