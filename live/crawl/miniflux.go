@@ -104,7 +104,10 @@ func (m *Miniflux) Feeds(ctx context.Context) (feeds []Outline, left []error, er
 			continue
 		}
 		ids[f.URL] = f.ID
-		o := Outline{URL: f.URL, Title: f.Title, Worth: 1, Checked: f.CheckedAt}
+		o := Outline{URL: f.URL, Title: f.Title, Worth: 1}
+		if !f.NextCheckAt.Equal(f.CheckedAt) { // else it was imported then, and not fetched yet
+			o.Checked = f.CheckedAt
+		}
 		o.put(Folder("").With(f.Category.Title))
 		feeds = append(feeds, o)
 	}

@@ -107,6 +107,9 @@ func (m *fakeMiniflux) feed(template any, id int64) any {
 		"checked_at": f.checked, "next_check_at": f.checked.Add(max(f.wait, time.Minute)),
 		"disabled": f.disabled,
 	}
+	if f.answered.IsZero() && !f.fails {
+		values["next_check_at"] = f.checked // as it was imported
+	}
 	if f.category != nil {
 		values["category"] = map[string]any{"id": 2, "title": *f.category}
 	}

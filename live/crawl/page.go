@@ -129,8 +129,8 @@ type feedRow struct {
 	Reason string
 }
 
-// Name returns what people call the feed.
-func (r *record) Name() string { return cmp.Or(r.Title, r.Address()) }
+// Name returns what people call the feed, which may be its address.
+func (r *record) Name() string { return shown(cmp.Or(r.Title, r.ID.URL)) }
 
 // Address returns where the feed is by the list, as it may be shown.
 func (r *record) Address() string { return shown(r.ID.URL) }

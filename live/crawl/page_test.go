@@ -21,7 +21,10 @@ import (
 func TestPageHides(t *testing.T) {
 	r := newReferee(t, 30)
 	with := func(k int) string { return strings.Replace(address(k), "http://", "http://user:secret@", 1) }
-	s := simulate(t, r.Server, with(0), with(6), with(12), with(3)).pass(30 * time.Hour)
+	s := simulate(t, r.Server, with(0), with(6), with(12), with(3))
+	titled := strings.ReplaceAll(opml(with(0), with(6), with(12), with(3)), "xmlUrl=", `text="`+with(12)+`" xmlUrl=`)
+	check(os.WriteFile(s.OPML, []byte(titled), 0o644)) // as Miniflux exports feeds that have no title
+	s.pass(30 * time.Hour)
 	var said bytes.Buffer
 	must(s.Plan(&said, 24*time.Hour))
 	log := filepath.Join(t.TempDir(), "log.csv")
@@ -38,6 +41,9 @@ func TestPageHides(t *testing.T) {
 		return w.Body.String()
 	}
 	list := get("/")
+	for _, path := range []string{"/items.json", "/items.atom", "/opml"} {
+		said.WriteString(s.get(path).Body.String())
+	}
 	for link := range strings.SplitSeq(list, `<a href="/?feed=`) {
 		if link, _, _ := strings.Cut(link, `"`); strings.HasPrefix(link, "http") {
 			one := get("/?feed=" + link)

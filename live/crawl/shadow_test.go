@@ -324,6 +324,31 @@ func TestShadowUnread(t *testing.T) {
 	}
 }
 
+// TestShadowImported: a feed that is imported into Miniflux has not been fetched then, so what its first fetch finds is
+// not new.
+func TestShadowImported(t *testing.T) {
+	m := newFakeMiniflux(t)
+	l := newLife(t, m.Server, 60)
+	f := &fakeFeed{url: "http://f1.test/feed", every: time.Hour, checked: l.Begin.Add(-time.Minute)}
+	m.feeds[1] = f
+	l.Reader, l.Shadow = NewMiniflux(m.URL, "token"), true
+	s := l.open(io.Discard).pass(10 * time.Minute)
+	defer s.Close()
+	m.mu.Lock()
+	m.now = func() time.Time { return s.now }
+	m.fetch(f)
+	m.mu.Unlock()
+	s.pass(10 * time.Minute)
+	for _, d := range s.river {
+		if !d.first {
+			t.Error("an item that was there before counts as new")
+		}
+	}
+	if r := s.feeds[f.url]; r.Items != 10 || len(r.Looks) != 1 || r.Hours == [7][24]int{} {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestShadowFailing: of a feed that fails the page says that the reader asks for it again, and not when this crawler
 // does.
 func TestShadowFailing(t *testing.T) {
