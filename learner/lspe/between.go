@@ -11,14 +11,14 @@ import "math"
 // variances of both are moments: the noises of two harvests are independent, so the product of
 // two deviations of one source is, in the mean, the square of what is its own.
 //
-//	u = X/aH̄ − 1, v its variance:  τ² = E[δ²] ≈ Σ k (ψ − ψ̄)u/v · D / Σ k (ψ − ψ̄)²/v · E
+//	u = X/aH̄ − 1, v its variance:  τ_δ² = E[δ²] ≈ Σ k (ψ − ψ̄)u/v · D / Σ k (ψ − ψ̄)²/v · E
 //	x = X/H̄:                       ω² = E[(a − μ)²] ≈ Σ S (x − μ)(X̄/H̄ − μ) / Σ S
 //	                               σ² ≈ Σ (X − aH̄)² / Σ (aH̄)²
 //
 // D and E are the means of (ψ − ψ̄)u/v and (ψ − ψ̄)²/v over the k cycles of the source before, so
-// that the denominator is one over the squared error of τ² where sources are alike; with S, the age
+// that the denominator is one over the squared error of τ_δ² where sources are alike; with S, the age
 // at the crawl, each source counts as much as any other in ω² and in the mean level μ. σ² is the
-// variance of a harvest of mean size. τ² and ω² begin with values that are typical, which count as if
+// variance of a harvest of mean size. τ_δ² and ω² begin with values that are typical, which count as if
 // they had been measured, and σ² begins at 0: a learner that has seen little takes sources for
 // different.
 type between struct {
@@ -63,7 +63,7 @@ func (l *Learner) compare(s *Source, age, harvest float64, psi *[poolFeatures]fl
 	b.Expected += expected * expected
 }
 
-// slopes returns τ², the variance of the slopes of sources.
+// slopes returns τ_δ², the variance of the slopes of sources.
 func (l *Learner) slopes() float64 {
 	return max(leastBetween, (l.between.Slope+slopeInfo*slopeSpread)/(l.between.Precision+slopeInfo))
 }
@@ -93,10 +93,10 @@ func (l *Learner) level(s *Source) (level, pooled float64) {
 
 // prior returns the share ε of the prior in a cycle of source i,
 //
-//	ε = p/(k + p),  p = max(3, σ²κ²/(14τ²X̄²) min(1, 2R/θ))
+//	ε = p/(k + p),  p = max(3, σ²κ²/(14τ_δ²X̄²) min(1, 2R/θ))
 //
 // With p the slope of the source is estimated with least error: its crawls lie apart by 1/κ in ln s, each
-// with the variance of a harvest, and the slope of H̄ is off by τ. At long waits H̄ has few harvests
+// with the variance of a harvest, and the slope of H̄ is off by τ_δ. At long waits H̄ has few harvests
 // of its own, and the prior is to be trusted less.
 func (l *Learner) prior(i int) float64 {
 	s := &l.src[i]

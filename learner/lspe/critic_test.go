@@ -282,7 +282,7 @@ func TestPriorOfFewItems(t *testing.T) {
 		s := &l.src[0]
 		s.Theta, s.Cycles, s.Mean, s.Dispersion = c.rounds*l.round, 5000, 1, c.dispersion
 		if got := l.prior(0); got < c.least || got > c.most {
-			t.Errorf("at %v rounds, σ²/X̄² = %v, τ² = %v: the prior has %.4f of a cycle; want %v to %v",
+			t.Errorf("at %v rounds, σ²/X̄² = %v, τ_δ² = %v: the prior has %.4f of a cycle; want %v to %v",
 				c.rounds, c.dispersion, c.slopes, got, c.least, c.most)
 		}
 	}

@@ -23,7 +23,7 @@ type Learner struct {
 	epoch   int     // of the Select to come
 	epochs  int     // since the cold start, but for changes of the world
 	price   float64 // λ, interest per budget unit
-	harvest float64 // h, running mean of the harvest per budget unit that was crawled
+	harvest float64 // h̄, running mean of the harvest per budget unit that was crawled
 	plan    float64 // Σ C/θ, what the thresholds spend per epoch
 	share   float64 // sources that jumped among the last 4N crawls
 	changed int     // epoch of the last change of the world
@@ -251,7 +251,7 @@ func (l *Learner) Rescale(i int, by float64) {
 // updatePrice takes a step of the multiplier of the budget, on the slowest time
 // scale, by what the thresholds plan to spend:
 //
-//	λ ← max(0, λ + d(m) max(λ, h/10) clip(ΣC/θ/M̂ − 1, 1))
+//	λ ← max(0, λ + d(m) max(λ, h̄/10) clip(ΣC/θ/M̂ − 1, 1))
 func (l *Learner) updatePrice() {
 	if l.set.Price == "off" {
 		return

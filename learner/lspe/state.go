@@ -21,7 +21,7 @@ type State struct {
 	Epochs   int               `json:"epochs"`   // that the price's step counts
 	Cold     bool              `json:"cold"`     // the first pass is going on
 	Price    float64           `json:"price"`    // λ, interest per budget unit
-	Harvest  float64           `json:"harvest"`  // h, interest per budget unit
+	Harvest  float64           `json:"harvest"`  // h̄, interest per budget unit
 	Spread   float64           `json:"spread"`   // mean of (X − aH̄)², interest squared
 	Square   float64           `json:"square"`   // mean of (aH̄)², interest squared
 	Between  between           `json:"between"`  // by how much sources differ

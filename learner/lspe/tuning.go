@@ -51,6 +51,6 @@ var (
 	// Schedule and price.
 	sleepRounds    = 3.    // rounds: for how long a source sleeps at most
 	capacityMemory = 100.  // full epochs over which M̂ is averaged
-	harvestMemory  = 1000. // crawls over which h is averaged
+	harvestMemory  = 1000. // crawls over which h̄ is averaged
 	failedMemory   = 50.   // cycles over which failed crawls are averaged
 )
