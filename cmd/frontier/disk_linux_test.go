@@ -3,12 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,12 +45,14 @@ func TestFullDisk(t *testing.T) {
 	s.begin(t)
 
 	acked, n := map[string]bool{}, 0
-	put := func() pb.AckMessage_Status { // a URL with a kilobyte of metadata
+	put := func() pb.AckMessage_Status { // a URL with metadata that take as much on disk as in memory
 		puts := must(s.PutURLs(t.Context()))
 		defer puts.CloseSend()
 		n++
 		item := discovered(fmt.Sprintf("http://h%d/%d", n%100, n))
-		long := &pb.StringList{Values: []string{strings.Repeat("x", 10_000)}}
+		data := make([]byte, 6000)
+		rand.Read(data)
+		long := &pb.StringList{Values: []string{base64.StdEncoding.EncodeToString(data)}}
 		item.GetDiscovered().Info.Metadata = map[string]*pb.StringList{"m": long}
 		puts.Send(item)
 		ack := must(puts.Recv())
@@ -60,7 +63,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	reads := func() { // all that was acknowledged, and nothing else
 		t.Helper()
-		list := must(s.ListURLs(t.Context(), &pb.ListUrlParams{Size: 1 << 30}, grpc.WaitForReady(true)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it may not start again
+		defer cancel()
+		list := must(s.ListURLs(ctx, &pb.ListUrlParams{Size: 1 << 30}, grpc.WaitForReady(true)))
 		known := must(receive(list, func(item *pb.URLItem) {
 			if url := item.GetKnown().GetInfo().GetUrl(); !acked[url] {
 				t.Errorf("%s is known and was not acknowledged", url)

@@ -197,11 +197,14 @@ func Open(dir string, o *Options) (*Store, error) {
 	}
 	s.moment.Read = s.clocks()
 	s.moment.Time = s.moment.Read.Time
+	if err := s.opt.FS.MkdirAll(dir, 0o755); err != nil { // no file of it is missing
+		return nil, fmt.Errorf("store %q: %w", dir, err)
+	}
 	po := &pebble.Options{
 		FS: s.opt.FS, CacheSize: s.opt.Memory,
 		// Most of what puts cost is that Pebble rewrites records. These have it do so less often, for
 		// more memory and some more files to look into.
-		MemTableSize:          uint64(s.opt.Memory / 4),
+		MemTableSize:          s.tableSize(dir),
 		L0CompactionThreshold: 8, L0StopWritesThreshold: 32, LBaseMaxBytes: 512 << 20,
 		FormatMajorVersion: pebble.FormatNewest, Logger: &pebbleLog{log: s.opt.Log, said: map[string]time.Time{}},
 		// It is logged here; a call that reads what is damaged gets an error.
@@ -211,9 +214,6 @@ func Open(dir string, o *Options) (*Store, error) {
 	}
 	for i := range po.Levels {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-	}
-	if err := s.opt.FS.MkdirAll(dir, 0o755); err != nil { // no file of it is missing
-		return nil, fmt.Errorf("store %q: %w", dir, err)
 	}
 	var err error
 	if s.db, err = openPebble(dir, po); err != nil {
@@ -466,6 +466,17 @@ func (s *Store) commit(b *pebble.Batch, sync bool) {
 	default:
 		s.must(errors.Join(b.Commit(pebble.NoSync), b.Close()))
 	}
+}
+
+// tableSize returns the most bytes of a table in memory. Each has a log of that length on disk, and a
+// start after a kill writes what is in the logs once more: on a small disk that has to fit into what
+// is left free.
+func (s *Store) tableSize(dir string) uint64 {
+	size := uint64(s.opt.Memory / 4)
+	if u, err := s.opt.FS.GetDiskUsage(dir); err == nil {
+		size = min(size, max(1<<20, u.TotalBytes/16))
+	}
+	return size
 }
 
 // measureDisk notes whether the disk is nearly full, if it has not just been looked at.
