@@ -59,7 +59,7 @@ class Site(http.server.BaseHTTPRequestHandler):
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
 @pytest.mark.parametrize("learn", [[], ["-learn", "site:36000"]])
 def test_crawl(tmp_path, learn):
-    """Each page is fetched once, also by a crawl that was stopped and goes on while the frontier is killed.
+    """Each page is fetched once, also by a crawl that was stopped and goes on, and while the frontier is killed.
 
     In a learned crawl pages are fetched again, and it is known how often they change. What the frontier did not
     ask for, robots.txt, is not put.
@@ -72,17 +72,18 @@ def test_crawl(tmp_path, learn):
     address = f"127.0.0.1:{free_port()}"
     command = [frontier, "-listen", address, "-http", "", "-dir", tmp_path / "state", *learn]
     service = subprocess.Popen(command)
-    killed = threading.Event()
+    kills = [] if learn else [5, 15, 25]
 
     def kill():
         nonlocal service
-        while len(site.seen) < 15:
-            time.sleep(0.02)
-        service.kill()
-        service.wait()
-        time.sleep(3)
-        service = subprocess.Popen(command)
-        killed.set()
+        while kills:
+            while len(site.seen) < kills[0]:
+                time.sleep(0.01)
+            service.kill()
+            service.wait()
+            time.sleep(1)
+            service = subprocess.Popen(command)
+            del kills[0]
 
     try:
         deadline = time.time() + 120
@@ -102,7 +103,7 @@ def test_crawl(tmp_path, learn):
             (tmp_path / "spider.py").write_text(SPIDER.format(port=site.server_port, frontier=address, pages=pages))
             run = [sys.executable, "-m", "scrapy", "runspider", "spider.py"]
             subprocess.run(run, cwd=tmp_path, check=True, timeout=280)
-        assert killed.is_set()
+        assert not kills
         fetched = sorted(int(path[1:]) for path in site.seen)
         assert sorted(set(fetched)) == list(range(PAGES))
         with grpc.insecure_channel(address) as channel:

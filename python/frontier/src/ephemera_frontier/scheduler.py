@@ -8,8 +8,11 @@ from scrapy import Request, signals
 from . import urlfrontier_pb2 as pb
 from .urlfrontier_pb2_grpc import URLFrontierStub
 
-# A service that is down, as for an upgrade, is waited for. So long at most, as Scrapy does nothing else meanwhile.
-WAIT = {"wait_for_ready": True, "timeout": 60}
+# A call to a service that is down, as for an upgrade, waits until it is back, and is made again if its answer is lost.
+# It takes a minute at most, as Scrapy does nothing else meanwhile.
+CALLS = """{"methodConfig": [{"name": [{}], "waitForReady": true, "timeout": "60s", "retryPolicy": {
+    "maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE"]}}]}"""
 
 
 class Scheduler:
@@ -21,7 +24,8 @@ class Scheduler:
         scheduler = cls()
         scheduler.crawl = crawler.settings.get("FRONTIER_CRAWL")
         scheduler.hold = crawler.settings.getint("FRONTIER_HOLD", 120)
-        scheduler.channel = grpc.insecure_channel(crawler.settings.get("FRONTIER", "127.0.0.1:7071"))
+        address = crawler.settings.get("FRONTIER", "127.0.0.1:7071")
+        scheduler.channel = grpc.insecure_channel(address, [("grpc.service_config", CALLS)])
         scheduler.frontier, scheduler.ready = URLFrontierStub(scheduler.channel), []
         crawler.signals.connect(scheduler.fetched, signals.response_received)
         return scheduler
@@ -42,11 +46,11 @@ class Scheduler:
 
     def has_pending_requests(self):
         """Tell whether any URL is to be fetched, now or later."""
-        return bool(self.ready) or self.frontier.GetStats(pb.QueueWithinCrawlParams(crawlID=self.crawl), **WAIT).size > 0
+        return bool(self.ready) or self.frontier.GetStats(pb.QueueWithinCrawlParams(crawlID=self.crawl)).size > 0
 
     def put(self, **item):
         """Put a URL, and tell whether it is taken."""
-        return next(self.frontier.PutURLs(iter([pb.URLItem(**item)]), **WAIT)).status == pb.AckMessage.OK
+        return next(self.frontier.PutURLs(iter([pb.URLItem(**item)]))).status == pb.AckMessage.OK
 
     def enqueue_request(self, request):
         """Put a URL that was discovered."""
@@ -56,7 +60,7 @@ class Scheduler:
         """Return a URL that is due, or None."""
         if not self.ready:
             params = pb.GetParams(max_queues=8, max_urls_per_queue=16, delay_requestable=self.hold, crawlID=self.crawl)
-            self.ready = list(self.frontier.GetURLs(params, **WAIT))
+            self.ready = list(self.frontier.GetURLs(params))
         if self.ready:
             info = self.ready.pop(0)
             return Request(info.url, meta={"frontier": info.url, "frontier_key": info.key}, dont_filter=True)
