@@ -343,24 +343,6 @@ def commit() -> str:
     return last.stdout.decode().strip() + ("-changed" if now.stdout else "")
 
 
-def draw(found: dict[str, Any], file: Path) -> None:
-    """Draw the shares along the training, as a picture for a column."""
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(3.6, 2.3), layout="constrained")
-    unit, name = (1e6, "million") if found["training_epochs"] > 1e5 else (1e3, "thousand")
-    for task, points in found["curve"].items():
-        epochs, shares = np.array(points).T
-        axes.plot(epochs / unit, 100 * shares, "o-", color="black", markersize=3, linewidth=1)
-        axes.annotate(task, (epochs[-1] / unit, 100 * shares[-1]), (5, 0), textcoords="offset points", va="center")
-    axes.set_xlabel(f"{name} epochs of each source in training")
-    axes.set_ylabel("% of exact Whittle")
-    axes.margins(y=0.25)
-    axes.set_xlim(right=1.35 * axes.get_xlim()[1])  # room for the names at the ends
-    figure.savefig(file)
-    pyplot.close(figure)
-
-
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--kept", type=Path, default=Path("arms-trained"), help="directory that keeps what was trained")
@@ -379,7 +361,6 @@ def main() -> None:
             rows = HERE.parent / "benchmark" / "rows"
             rows.mkdir(exist_ok=True)
             (rows / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-            draw(found, HERE / f"{name}.svg")
             print(name, found["mean"], found["curve"], flush=True)
 
 

@@ -10,6 +10,7 @@ learner, is measured again.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import time
 from pathlib import Path
@@ -383,6 +384,18 @@ def curves(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+NIGHT = """<style>
+@media (prefers-color-scheme: dark) {
+svg { fill: #e6edf3 }
+[style*="fill: #ffffff"] { fill: #0d1117 !important }
+[style*="fill: #000000"] { fill: #e6edf3 !important }
+[style*="stroke: #000000"] { stroke: #e6edf3 !important }
+}
+</style>
+"""
+"""Makes an SVG file dark where its reader prefers that. Text has no colour of its own."""
+
+
 def draw(found: dict[str, Any], file: Path) -> None:
     """Draw what the agents earn along their training, exploration included: a panel for each task.
 
@@ -396,7 +409,7 @@ def draw(found: dict[str, Any], file: Path) -> None:
         "A2C": ("#0072b2", (0, (1.5, 1.2))),
         "DQN": ("#009e73", (0, (6, 1.5, 1.5, 1.5))),
     }
-    figure, panels = pyplot.subplots((len(TASKS) + 1) // 2, 2, figsize=(7.2, 9.6), layout="constrained")
+    figure, panels = pyplot.subplots((len(TASKS) + 1) // 2, 2, figsize=(5.4, 8.4), layout="constrained")
     for name, axes in zip(TASKS, panels.flat, strict=False):
         for agent, (colour, dashes) in styles.items():
             of = found.get(name, {}).get(agent, {"rows": []})
@@ -414,8 +427,11 @@ def draw(found: dict[str, Any], file: Path) -> None:
     figure.legend(handles=lines, loc="outside upper center", ncols=len(styles), frameon=False, fontsize=9)
     figure.supxlabel("thousand epochs of training", fontsize=9)
     figure.supylabel("% of the bound", fontsize=9)
-    figure.savefig(file)
+    svg = io.StringIO()
+    with pyplot.rc_context({"svg.hashsalt": "equal figures have equal names of their parts"}):
+        figure.savefig(svg, format="svg", metadata={"Date": None})
     pyplot.close(figure)
+    file.write_text(svg.getvalue().replace("<defs>", NIGHT + "<defs>", 1), "utf-8")
 
 
 def written(text: str, found: dict[str, Any]) -> str:

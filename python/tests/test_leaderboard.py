@@ -42,6 +42,16 @@ def test_the_page_is_what_the_file_says(make):
             assert ("recordings" in r) == (r["track"] in make.RECORDED), r["policy"]
 
 
+@pytest.mark.parametrize("name", ["neurwin", "deeptop"])
+def test_the_page_of_agents_has_the_curves_of_trainings(make, name):
+    """What was earned along a training stands in a table."""
+    page = (ROOM.parent / "peers" / "README.md").read_text("utf-8")
+    (curve,) = json.loads((ROOM / "rows" / f"{name}.json").read_text("utf-8"))["curve"].values()
+    epochs = "| epochs | " + " | ".join(f"{epoch:,}" for epoch, _ in curve) + " |\n"
+    shares = "| % of exact Whittle | " + " | ".join(f"{100 * share:.1f}" for _, share in curve) + " |\n"
+    assert epochs + "|---|" + "--:|" * len(curve) + "\n" + shares in page
+
+
 def test_rows_of_others(make, tmp_path, monkeypatch, capsys):
     """What the benchmark prints and the epochs of a training are a row; for a wrong one nothing is written."""
     for file in (make.FILE, ROOM / "README.md"):

@@ -179,16 +179,19 @@ def test_the_picture_of_the_page_has_a_line_for_each_training(tmp_path, monkeypa
     drawn = {}
     save = Figure.savefig
 
-    def keep(figure, file):
+    def keep(figure, file, **how):
         drawn.update({axes.get_title(loc="left"): len(axes.lines) for axes in figure.axes})
-        save(figure, file)
+        save(figure, file, **how)
 
     monkeypatch.setattr(Figure, "savefig", keep)
     module.draw(found, tmp_path / "training.svg")
     agents = module.AGENTS[2:]
     curves = {name: sum("curve" in json.dumps(found[name].get(agent)) for agent in agents) for name in module.TASKS}
     assert drawn == {name.removesuffix("-v1"): n for name, n in curves.items()} and sum(curves.values()) > 20
-    assert (tmp_path / "training.svg").stat().st_size > 0 and not pyplot.get_fignums()
+    assert not pyplot.get_fignums()
+    once = (tmp_path / "training.svg").read_bytes()
+    module.draw(found, tmp_path / "training.svg")
+    assert (tmp_path / "training.svg").read_bytes() == once and module.NIGHT.encode() in once
 
 
 def peers():
