@@ -49,7 +49,7 @@ var advice = []struct{ says, do string }{
 	{"answers 404", "it is not there any more: look for its new address on its site"},
 	{"says that it is gone", "it is gone for good: take it off the list"},
 	{"neither RSS", "its address shows no feed: look for one on its site"},
-	{"malformed", "its publisher has to mend it; what can be read is read when it is"},
+	{"malformed", "its publisher has to mend it: it is asked for again, less and less often"},
 	{"no such host", "its site has no address any more: take it off the list if that lasts"},
 	{"certificate does not hold", "its certificate is not right: wait for its publisher"},
 	{"in a circle", "its address leads in a circle: look for its new one on its site"},
