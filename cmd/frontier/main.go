@@ -419,7 +419,7 @@ func (set *settings) newDaemon(
 	} else if host, _, _ := net.SplitHostPort(s.listen.Addr().String()); !net.ParseIP(host).IsLoopback() {
 		log.Warn("whoever reaches the address can read and change everything; "+
 			"-tls-cert and -tls-key encrypt it, and a firewall or proxy has to say who may",
-			"listen", s.listen.Addr())
+			"listen", s.listen.Addr().String())
 	}
 	s.calls = grpc.NewServer(append(options, s.server.Interceptors()...)...)
 	pb.RegisterURLFrontierServer(s.calls, s.server)
@@ -458,23 +458,36 @@ func (s *daemon) run(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
-		each(ctx, s.asked, s.backup)
+		each(ctx, s.asked, func() { go s.backup() })
 		return nil
 	})
 	group.Go(func() error {
 		<-ctx.Done()
 		s.log.Info("ending")
 		s.health.Shutdown()
-		pages.Close()
+		pages.Shutdown(ctx) // at once: what it is asked for already, such as a backup, is answered
 		stop := time.AfterFunc(patience, s.calls.Stop)
+		ended := make(chan struct{})
 		go func() {
 			s.server.Close()
 			stop.Reset(farewell)
+			close(ended)
 		}()
+		late := time.After(patience)
 		s.calls.GracefulStop()
+		select {
+		case <-ended:
+		case <-late:
+			s.log.Warn("calls did not end; a backup among them is not made, and leaves a directory .unfinished-")
+		}
+		shut, cancel := context.WithTimeout(context.Background(), farewell)
+		defer cancel()
+		if pages.Shutdown(shut) != nil {
+			pages.Close()
+		}
 		return nil
 	})
-	s.log.Info("serving", "listen", s.listen.Addr(), "dir", s.dir)
+	s.log.Info("serving", "listen", s.listen.Addr().String(), "dir", s.dir)
 	return group.Wait()
 }
 

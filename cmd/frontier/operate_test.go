@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -70,6 +71,44 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// TestBackupAtTheEnd: a backup that was asked for before SIGTERM is waited for, and answered.
+func TestBackupAtTheEnd(t *testing.T) {
+	t.Parallel()
+	backups, err := os.MkdirTemp("/dev/shm", "") // on another disk files are copied, which takes a while
+	if err != nil {
+		backups = t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(backups) })
+	s := launch(t, t.TempDir(), "-backup", backups)
+	put(t, s, 0, 100_000, 100, 0)
+	type answer struct {
+		name []byte
+		err  error
+	}
+	answered := make(chan answer)
+	go func() {
+		r, err := http.Post("http://"+s.page+"/backup", "", nil)
+		var a answer
+		if a.err = err; err == nil {
+			a.name, a.err = io.ReadAll(r.Body)
+			r.Body.Close()
+		}
+		answered <- a
+	}()
+	for begun := []string{}; len(begun) == 0; time.Sleep(time.Millisecond) {
+		begun, _ = filepath.Glob(backups + "/.unfinished-*")
+		if whole, _ := filepath.Glob(backups + "/2*"); len(whole) > 0 {
+			t.Fatal("the backup was made before it could be interrupted")
+		}
+	}
+	s.Process.Signal(syscall.SIGTERM)
+	a := <-answered
+	names, _ := filepath.Glob(backups + "/*")
+	if err := s.Wait(); err != nil || a.err != nil || len(names) != 1 || string(a.name) != names[0]+"\n" {
+		t.Errorf("it ends with %v; the call is answered with %q, %v; there is %q", err, a.name, a.err, names)
+	}
+}
+
 // TestNoBackup: where there is no directory for backups the signal is answered in the log, and the service goes on.
 func TestNoBackup(t *testing.T) {
 	t.Parallel()
@@ -120,7 +159,7 @@ func TestLogJSON(t *testing.T) {
 	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
-		var line struct{ Level, Msg, Package string }
+		var line struct{ Level, Msg, Package, Listen string }
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil || line.Level == "" || line.Package == "" {
 			t.Fatalf("a line is %s: %v", lines.Text(), err)
 		}

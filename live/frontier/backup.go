@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // backupName is that of a copy, by the time at which it was asked for, in UTC.
@@ -13,10 +14,15 @@ const backupName = "20060102T150405.000Z"
 // options, and returns its name. What the URLs of learned crawls have in common is in it as of
 // now. The copy is a state directory: -dir of another service.
 func (s *Server) Backup() (dir string, err error) {
-	s.opt.Learned.Save()
 	dir = filepath.Join(s.opt.Backups, s.now().UTC().Format(backupName))
-	if err = os.MkdirAll(s.opt.Backups, 0o700); err == nil {
-		err = s.store.Backup(dir)
+	if !s.underWay.TryRLock() {
+		err = errClosing
+	} else {
+		defer s.underWay.RUnlock()
+		s.opt.Learned.Save()
+		if err = os.MkdirAll(s.opt.Backups, 0o700); err == nil {
+			err = s.store.Backup(dir)
+		}
 	}
 	if err != nil {
 		s.opt.Log.Error("no backup is made", "dir", dir, "error", err)
@@ -28,6 +34,7 @@ func (s *Server) Backup() (dir string, err error) {
 
 // serveBackup makes a copy and answers with its name.
 func (s *Server) serveBackup(w http.ResponseWriter, _ *http.Request) {
+	http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it takes as long as the state is large
 	dir, err := s.Backup()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
