@@ -24,7 +24,7 @@ from typing import Any
 import ephemera
 
 HERE = Path(__file__).parent
-FILE = HERE / "leaderboard.json"  # which the package takes with it
+FILE = HERE.parent / "src" / "ephemera" / "leaderboard.json"
 sys.path.insert(0, str(HERE.parent / "peers"))  # also in the processes that play
 import product  # noqa: E402
 import tabular  # noqa: E402
@@ -141,7 +141,7 @@ def rows(
     """Return the rows of all policies: those of before that are fresh, others played where they are not kept."""
     for file in (ephemera.tasks.RECORDINGS[t] for t in RECORDINGS):
         if not (recordings / file).exists():
-            raise FileNotFoundError(f"there is no {recordings / file}")
+            raise ValueError(f"--trace is {recordings}, which has no {file}; needed is the directory of the recordings")
     old = {(r["track"], r["policy"]): r for r in before}
     made = []
     for track, names in POLICIES.items():
@@ -318,7 +318,10 @@ def main() -> int:
     p.add_argument("--kept", type=Path, default=Path("leaderboard-runs"), help="directory that keeps each run")
     p.add_argument("--processes", type=int, default=1, help="runs at a time; default: 1")
     p.add_argument("--out", type=Path, default=FILE, help="default: that of the page, whose fresh rows stay")
-    p.add_argument("--again", nargs="+", default=[], metavar="POLICY", help="play these though their rows are fresh")
+    p.add_argument(
+        "--again", nargs="+", default=[], metavar="POLICY", help="play these though their rows are fresh",
+        choices=list(dict.fromkeys(name for names in POLICIES.values() for name in names)),
+    )  # fmt: skip
     p.add_argument("--table", action="store_true", help="play nothing: add rows/ to the file, and write the page")
     a = p.parse_args()
     if not a.table and a.trace is None:

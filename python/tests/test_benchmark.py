@@ -64,7 +64,7 @@ def test_every_entry_says_its_track():
     assert of["lspe"] == {"online": "harvest", "observed": "state"}
     assert of["q-whittle"] == {"model": "harvest"} and of["nutch"] == {"online": "bit"}
     assert {t for tracks in of.values() for t in tracks.values()} == set(ephemera.TRACKS)
-    with pytest.raises(ValueError, match="whittle is of track parameters and state, not 'items'"):
+    with pytest.raises(ValueError, match="track is 'items'; allowed for whittle are parameters, state"):
         ephemera.benchmark("whittle", "items")
     with pytest.raises(ValueError, match="track is 'all'; allowed are parameters, state"):
         ephemera.benchmark(Waits, "all")
@@ -103,9 +103,9 @@ def test_what_is_seen_of_pages():
             assert changed[pings > 0].mean() > changed[pings == 0].mean() + 0.2
     named = ephemera.benchmark("lambdacrawl", "parameters", tasks=["Pages200-v2"], seeds=1, steps=300)
     assert named.shares > 0.8  # it knows the rates
-    with pytest.raises(ValueError, match="whittle is of track parameters and state, not 'change'"):
+    with pytest.raises(ValueError, match="track is 'change'; allowed for whittle are parameters, state"):
         ephemera.benchmark("whittle", "change")
-    with pytest.raises(ValueError, match="lspe is of track"):
+    with pytest.raises(ValueError, match="track is 'change'; allowed for lspe are state, harvest"):
         ephemera.benchmark("lspe", "change")
     with pytest.raises(ValueError, match="more than track 'change' sees"):
         ephemera.benchmark(ephemera.gym_policy(lambda seen: seen[:200]), "change", seeds=1)
@@ -134,7 +134,7 @@ def test_recordings(tmp_path):
     assert both.shares.shape == (5, 2) and set(both.shares[:, 1]) == {one.shares.item()}
     assert both.row["epochs"] == 5 * 50 + one.row["epochs"]
     for task, where, words in (
-        ("Recording-fbmedia2016-v2", None, "Recording-fbmedia2016-v2 plays trace_fbmedia2016.csv.gz; trace is no dir"),
+        ("Recording-fbmedia2016-v2", None, "plays trace_fbmedia2016.csv.gz, and no trace is given"),
         ("Recording-fbmedia2016-v2", tmp_path, "needed is the directory with that file"),
         ("Recording-hn-v2", tmp_path / "trace_hn.csv.gz", "needed is the directory of the recordings"),
     ):
@@ -464,6 +464,8 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert main(["wrong:policy", *short]) == 1  # what a policy returned needs no traceback
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "chose source 9" in said and "epoch 0; task TableI-v1" in said
+    assert main(["mine:Policy", *short, "--out", "mine.py"]) == 2
+    assert "out is 'mine.py', a file; allowed is a directory" in capsys.readouterr().err
     module = [sys.executable, "-W", "error", "-m", "ephemera.benchmark", "lspe", *short]
     done = subprocess.run(module, check=True, capture_output=True, text=True)
     assert "lspe, track harvest" in done.stdout and done.stderr == ""

@@ -291,11 +291,12 @@ def test_errors_come_back():
             call(fails, steps=1000)
     for wrong, error, words in [
         (lambda v: [9], ValueError, "source 9; allowed are 0 to 3"),
-        (lambda v: [1, 1], ValueError, "source 1 twice; allowed are 0 to 3, each once"),
-        (lambda v: v.age, ValueError, "source 1 twice.* Integers are numbers of sources, and scores are floats"),
+        (lambda v: [1, 1], ValueError, r"source 1 twice; allowed are 0 to 3, each once(\n|$)"),
+        (lambda v: v.age, ValueError, "source 1 twice.* 4 integers are taken for source numbers; scores are floats"),
         (lambda v: [0, 1], ephemera.Error, "the budget"),
         (lambda v: [0.5], ValueError, "the policy returned shape"),
         (lambda v: "a", ValueError, "the policy returned shape"),
+        (lambda v: None, ValueError, "the policy returned None; allowed are source numbers"),
         (lambda v: [[1], [1, 2]], ValueError, "returned has parts of unequal length; needed is source numbers"),
         (lambda v: np.full(4, np.nan), ValueError, "source 0 is NaN"),
     ]:
@@ -325,6 +326,14 @@ def test_errors_come_back():
 
     with pytest.raises(TypeError, match="Misspelt has no method select; needed is one, or a function of a view"):
         ephemera.run(Misspelt)
+
+    class Steep:
+        def __init__(self, slope): ...
+
+        def select(self, view): ...
+
+    with pytest.raises(TypeError, match=r"Steep is a class .*'slope'.*; needed is one without, or lambda: Steep"):
+        ephemera.run(Steep)
     with pytest.raises(ValueError, match="a number is NaN"):
         ephemera.run((LEARNER, {"kappa": float("nan")}))
 

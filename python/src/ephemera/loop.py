@@ -38,14 +38,16 @@ def choose(env: CrawlEnv, chosen: ArrayLike) -> tuple[Any, ...]:
     if a.dtype != np.bool_ or a.shape != (n,):
         numbers = np.atleast_1d(a)
         if numbers.size and (numbers.ndim != 1 or numbers.dtype.kind not in "iu"):
-            raise ValueError(f"the policy returned shape {a.shape} and dtype {a.dtype}; allowed are {allowed}")
+            what = "None" if chosen is None else f"shape {a.shape} and dtype {a.dtype}"
+            raise ValueError(f"the policy returned {what}; allowed are {allowed}")
         a = np.zeros(n, np.int8)
         for i in numbers.tolist():
             if not 0 <= i < n or a[i]:
                 again = " twice" if 0 <= i < n else ""
+                scores = f". {n} integers are taken for source numbers; scores are floats, such as view.age * 1.0"
                 raise ValueError(
-                    f"the policy chose source {i}{again}; allowed are 0 to {n - 1}, each once. Integers are numbers of "
-                    "sources, and scores are floats"
+                    f"the policy chose source {i}{again}; allowed are 0 to {n - 1}, each once"
+                    f"{scores if len(numbers) == n else ''}"
                 )
             a[i] = 1
     return env._go(a, SET)

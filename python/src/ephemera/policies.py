@@ -28,7 +28,7 @@ class View:
 
     epoch: int
     age: NDArray[np.int64]
-    """(n,) epochs since each source's last crawl."""
+    """(n,) epochs since each source's last crawl, as integers. A score is a float: ``age * 1.0``."""
     mean: NDArray[np.float64] | None = None
     """(n,) mean state, interest; None with knowledge ``online``."""
     state: NDArray[np.float64] | None = None

@@ -129,6 +129,12 @@ def player(name: str | None, p: PolicyLike) -> Player:
         return Player(name or p[0], None, {"name": p[0], "settings": dict(p[1])})
     own = str(name or getattr(p, "name", None) or getattr(p, "__name__", None) or type(p).__name__)
     if isinstance(p, type):
+        try:
+            inspect.signature(p).bind()
+        except TypeError as e:
+            raise TypeError(
+                f"{own} is a class that takes arguments ({e}); needed is one without, or lambda: {own}(…)"
+            ) from None
         return Player(own, p, {})
     if isinstance(p, Agent):
         return Player(own, lambda: p, {}, (

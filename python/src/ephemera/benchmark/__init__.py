@@ -71,9 +71,9 @@ def _tasks(track: str, names: Sequence[str] | None, trace: str | os.PathLike[str
             raise ValueError(f"{name} is no task of track {track!r}; these are {', '.join(of)}")
         if name in RECORDINGS:
             if name not in files or not files[name].exists():
-                where = "no directory" if room is None else repr(os.fspath(room))
+                where = "no trace is given" if room is None else f"trace is {os.fspath(room)!r}"
                 raise ValueError(
-                    f"{name} plays {RECORDINGS[name]}; trace is {where}; needed is the directory with that file"
+                    f"{name} plays {RECORDINGS[name]}, and {where}; needed is the directory with that file"
                 )
             worlds[name] |= {"trace": os.fspath(files[name]), "window": None}
     return worlds
@@ -137,11 +137,12 @@ def _check(p: Player, track: str) -> None:
         raise ValueError(f"track is {track!r}; allowed are {', '.join(TRACKS)}")
     if p.make is not None or p.entry is None:
         return
-    own = set(p.entry.tracks.values())
-    if track not in own and not (track == "change" and own & {"items", "bit", "age"}):  # of pages they see the bit
-        raise ValueError(
-            f"{p.settings['name']} is of track {' and '.join(dict.fromkeys(p.entry.tracks.values()))}, not {track!r}"
-        )
+    own = list(dict.fromkeys(p.entry.tracks.values()))
+    if not {"items", "bit", "age"}.isdisjoint(own) and "change" not in own:  # of pages they see the bit
+        own.append("change")
+    if track not in own:
+        are = "are" if own[1:] else "is"
+        raise ValueError(f"track is {track!r}; allowed for {p.settings['name']} {are} {', '.join(own)}")
 
 
 def _identity(p: Player, policy: PolicyLike) -> Any:
@@ -286,6 +287,8 @@ def benchmark(
     if operator.index(processes) < 1:
         raise ValueError(f"processes is {processes}; allowed is 1 or more")
     steps = _epochs(steps)
+    if out is not None and Path(out).exists() and not Path(out).is_dir():
+        raise ValueError(f"out is {os.fspath(out)!r}, a file; allowed is a directory, which need not be there yet")
     worlds = _tasks(track, tasks, trace)
     how: dict[str, dict[str, Any]] = {}
     for t, w in worlds.items():
