@@ -7,6 +7,7 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -194,7 +195,7 @@ func (m *FreshRSS) Feeds(ctx context.Context) (feeds []Outline, left []error, er
 		return nil, nil, err
 	}
 	outlines, _, err := ParseOPML(text)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoFeeds) { // nobody has subscribed yet, or all feeds are muted
 		return nil, nil, m.away("gives no list of feeds: %w", err)
 	}
 	loud := map[string]bool{}

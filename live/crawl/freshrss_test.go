@@ -207,6 +207,20 @@ func TestFreshRSS(t *testing.T) {
 	}
 }
 
+// TestFreshRSSWithoutFeeds: to whom has not subscribed yet, or has muted all feeds, FreshRSS gives a list without any.
+func TestFreshRSSWithoutFeeds(t *testing.T) {
+	m := newFakeFreshRSS(t)
+	r := NewFreshRSS(m.URL, "alice", "token", "apisecret")
+	for range 2 {
+		if feeds, left, err := r.Feeds(t.Context()); len(feeds)+len(left) > 0 || err != nil {
+			t.Errorf("%v, %v, %v; want neither a feed nor an error", feeds, left, err)
+		}
+		m.mu.Lock()
+		m.feeds = []*fakeFresh{{url: "http://f1.test/feed", muted: true}}
+		m.mu.Unlock()
+	}
+}
+
 // TestFreshRSSAnew: a feed that is subscribed anew, whose entries then have other numbers, goes on where it was: each
 // is found once, with a date or without, and so is what its publisher added meanwhile.
 func TestFreshRSSAnew(t *testing.T) {

@@ -111,10 +111,13 @@ func ParseOPML(text []byte) (feeds []Outline, left []error, err error) {
 		left = append(left, fmt.Errorf("%d more outlines name no feed", more))
 	}
 	if len(feeds) == 0 {
-		return nil, left, errors.Join(append(left, errors.New("no outline has an xmlUrl; needed is a feed"))...)
+		return nil, left, errors.Join(append(left, errNoFeeds)...)
 	}
 	return feeds, left, nil
 }
+
+// errNoFeeds says that there is nothing to crawl.
+var errNoFeeds = errors.New("no outline has an xmlUrl; needed is a feed")
 
 // newOutline returns the feed of an outline, without an address if it is a folder. Readers
 // write feed://host/path for http, and feed:https://host/path.
