@@ -37,7 +37,7 @@ func TestPaperAsymptoticOptimality(t *testing.T) {
 		"N, sources", "reward / bound")
 	f.X.Log = true
 	for _, share := range shares {
-		line := f.Of(fmt.Sprintf("%v of the sources crawled", share))
+		line := f.Of(fmt.Sprintf("%.0f %% crawled", 100*share))
 		for _, n := range sizes {
 			if share*float64(n) < 1 {
 				continue

@@ -305,13 +305,19 @@ func (f *Figure) addBands(p *plot.Plot, s *Series) {
 	}
 }
 
+// line is how a series is drawn that is a curve.
+func (s *Series) line() draw.LineStyle {
+	style := draw.LineStyle{Color: s.colour(), Width: vg.Points(1.4)}
+	for _, v := range lookOf(s.Style).Dash {
+		style.Dashes = append(style.Dashes, vg.Length(.7*v))
+	}
+	return style
+}
+
 // add draws a series but for its bands, and returns what stands for it in the legend.
 func (f *Figure) add(p *plot.Plot, s *Series) (sign plot.Thumbnailer) {
 	colour := s.colour()
-	line := plotter.Line{LineStyle: draw.LineStyle{Color: colour, Width: vg.Points(1.4)}}
-	for _, v := range lookOf(s.Style).Dash {
-		line.Dashes = append(line.Dashes, vg.Length(.7*v))
-	}
+	line := plotter.Line{LineStyle: s.line()}
 	shape := shapes[max(0, s.Style/len(colours))%len(shapes)]
 	points := plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: colour, Radius: vg.Points(3), Shape: shape}}
 	for _, r := range f.placed(s) {

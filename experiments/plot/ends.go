@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"image/color"
 	"math"
 	"slices"
 
@@ -13,9 +12,9 @@ import (
 
 // end is the last point of a curve, as it stands on the axes, next to which its name stands.
 type end struct {
-	name   string
-	at     plotter.XY
-	colour color.RGBA
+	name string
+	at   plotter.XY
+	line draw.LineStyle
 }
 
 // mostCurves is how many curves have their names at their ends. More have a legend.
@@ -38,17 +37,19 @@ func (f *Figure) fewCurves() bool {
 func (f *Figure) endOf(s *Series) end {
 	all := f.placed(s)
 	last := all[len(all)-1].at
-	return end{s.Name, last[len(last)-1], s.colour()}
+	return end{s.Name, last[len(last)-1], s.line()}
 }
 
 const (
 	beforeName = 4.  // from the part with the data to a name, points
+	sample     = 10. // of a curve in front of its name, points
 	lineGap    = 13. // between the middles of two names, points
 )
 
 // nameEnds writes the names of curves to the right of the data, as high as the curves end,
-// or as close to that as they have room, and draws a thin line from each end to its name. From
-// a curve that ends before the others it is dotted up to the edge of the data.
+// or as close to that as they have room. In front of each is a piece of its curve, to which a thin
+// line leads from the end: the colours of thin lines alone are hard to tell apart. From a curve that
+// ends before the others it is dotted up to the edge of the data.
 func (d *drawing) nameEnds(data, all draw.Canvas) {
 	if len(d.ends) == 0 {
 		return
@@ -64,9 +65,10 @@ func (d *drawing) nameEnds(data, all draw.Canvas) {
 	style.YAlign = text.YCenter
 	for k, at := range spread(ends, lineGap, data.Min.Y+lineGap/2, data.Max.Y-lineGap/2) {
 		e := d.ends[k]
-		thin := draw.LineStyle{Color: e.colour, Width: vg.Points(.5)}
-		edge := vg.Point{X: data.Max.X, Y: ends[k]}
-		all.StrokeLines(thin, []vg.Point{edge, {X: d.left, Y: at}})
+		thin := draw.LineStyle{Color: e.line.Color, Width: vg.Points(.5)}
+		edge, piece := vg.Point{X: data.Max.X, Y: ends[k]}, vg.Point{X: d.left - sample, Y: at}
+		all.StrokeLines(thin, []vg.Point{edge, piece})
+		all.StrokeLine2(e.line, piece.X, at, d.left, at)
 		if last := x(e.at.X); last < edge.X { // among the data dots are not taken for a curve
 			thin.Dashes = []vg.Length{vg.Points(1), vg.Points(3)}
 			all.StrokeLines(thin, []vg.Point{{X: last, Y: ends[k]}, edge})

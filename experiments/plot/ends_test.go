@@ -2,6 +2,7 @@ package plot
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -107,6 +108,22 @@ func TestShortCurveHasDots(t *testing.T) {
 		}
 		if n := strings.Count(string(svg), "stroke-dasharray"); n != tt.dots {
 			t.Errorf("of a curve that ends at %v there are %d dotted lines, want %d", tt.end, n, tt.dots)
+		}
+	}
+}
+
+// In front of its name stands a piece of a curve, as wide and with the same dashes.
+func TestPieceOfCurve(t *testing.T) {
+	dashed := Series{Name: "dashed", Style: len(colours) + 1, X: Values{1, 2}, Y: Values{1, 1}}
+	solid := Series{Name: "solid", Style: 2, X: Values{1, 2}, Y: Values{1, 1}}
+	svg, err := (&Figure{Series: []Series{dashed, solid}}).SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []Series{dashed, solid} {
+		lines := regexp.MustCompile(`style="[^"]*stroke:`+hex(s.colour())+`[^"]*"`).FindAllString(string(svg), -1)
+		if len(lines) != 3 || lines[0] != lines[2] || lines[0] == lines[1] {
+			t.Errorf("%s: %q; want the curve, a thin line and a piece like the curve", s.Name, lines)
 		}
 	}
 }

@@ -27,9 +27,9 @@ func TestKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// In the legend, a line and, behind the gap, a point with its bar; or three
-		// points with bars. A band has a colour of its own.
-		if n := strings.Count(string(svg), hex(colours[0])); n != map[string]int{"": 4, Points: 7}[kind] {
+		// At the name, a piece and a thin line to it, then a line and, behind the gap, a point with
+		// its bar; or one in the legend, and three points with bars. A band has a colour of its own.
+		if n := strings.Count(string(svg), hex(colours[0])); n != map[string]int{"": 5, Points: 7}[kind] {
 			t.Errorf("kind %q: %d parts in the colour of a", kind, n)
 		}
 		if strings.Count(string(svg), hex(grey)) < 2 || !strings.Contains(string(svg), `aria-label="epoch"`) {
