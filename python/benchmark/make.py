@@ -1,6 +1,6 @@
 """Makes the leaderboard: what the policies of the catalogue earn in the benchmark.
 
-    python benchmark/make.py --trace DIR
+    python python/benchmark/make.py --trace DIR
 
 plays every policy below in all tasks of its track under the first test seeds, and in the recordings that DIR has, once,
 and writes leaderboard.json and the tables of README.md. Rows of the file stay whose code has not changed

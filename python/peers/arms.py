@@ -1,6 +1,6 @@
 """NeurWIN and DeepTOP: networks that learn the Whittle index of each source from its simulator.
 
-    python peers/arms.py
+    python python/peers/arms.py
 
 trains them for the tasks of track ``state`` under the first test seeds, has them play there, and writes their row of
 the leaderboard, with training curves. What was trained is kept in a directory, so that the same command goes on.

@@ -1,6 +1,6 @@
 """What policies, learners and agents of Stable-Baselines3 earn in the tasks.
 
-    python peers/measure.py --trace trace_hn.csv.gz
+    python python/peers/measure.py --trace trace_hn.csv.gz
 
 measures what tasks.json lacks, and makes the tables and the picture of README.md anew. What was measured
 in another way than today's, with other settings, epochs, worlds or other behaviour of a
@@ -519,11 +519,17 @@ def main() -> None:
     p.add_argument("--trace", help="the recording of Recording-hn-v1; without, the task is left out")
     p.add_argument("--epochs", type=int, help="for which the deep agents are trained, in place of those of each task")
     p.add_argument("--seeds", type=int, default=10)
-    p.add_argument("--tasks", nargs="*", default=TASKS)
-    p.add_argument("--agents", nargs="*", default=AGENTS)
+    p.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS, metavar="TASK")
+    p.add_argument("--agents", nargs="*", default=AGENTS, choices=AGENTS, metavar="AGENT")
     p.add_argument("--table", action="store_true", help="only make tables and picture of the page, of what there is")
     p.add_argument("--regret", action="store_true", help="only run PPO in the world of experiments/configs/regret.toml")
     a = p.parse_args()
+    deep_agents = ["PPO"] if a.regret else [agent for agent in a.agents if agent in AGENTS[2:]]
+    if nn is None and deep_agents and not a.table:
+        p.error(
+            f"Stable-Baselines3 is missing, which {', '.join(deep_agents)} need: pip install './python[sb3]'; without, "
+            f"allowed are --agents {' '.join(AGENTS[:2])}"
+        )
     kept = Kept(a.out)
     if a.regret:
         epochs = a.epochs or EPOCHS
