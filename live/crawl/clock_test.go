@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -161,11 +162,15 @@ func TestKilledInStep(t *testing.T) {
 	for _, by := range []time.Duration{30 * 24 * time.Hour, -30 * 24 * time.Hour} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
 			disk := vfs.NewCrashableMem()
+			var lock sync.Mutex   // the store writes in several goroutines
 			var left []*vfs.MemFS // what a kill leaves
 			setting := false
+			set := func(v bool) { lock.Lock(); setting = v; lock.Unlock() }
 			l := newLife(t, newReferee(t, 60).Server, 60, address(0), address(1), address(2), address(3), address(4),
 				address(slices.Index(kinds, "503"))).on("1")
 			l.disk = errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				lock.Lock()
+				defer lock.Unlock()
 				if setting && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 					left = append(left, disk.CrashClone(vfs.CrashCloneCfg{
 						UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1)),
@@ -193,9 +198,11 @@ func TestKilledInStep(t *testing.T) {
 			must(s.store.Hasten([]schedule.ID{r.ID}))
 			must(s.store.Take(&schedule.Request{Crawl: crawlName, Hold: s.opt.hold().Milliseconds()}, 1))
 			r.held = true
-			setting, s.Ahead = true, by
+			s.Ahead = by
+			set(true)
 			s.clock()
-			setting, r.held = false, false
+			set(false)
+			r.held = false
 			left = append(left, disk)
 			want := times(s)
 			if len(s.blocked) == 0 || want == before || len(left) < 2 {
