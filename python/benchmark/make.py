@@ -24,7 +24,7 @@ from typing import Any
 import ephemera
 
 HERE = Path(__file__).parent
-FILE = HERE.parent / "src" / "ephemera" / "leaderboard.json"
+FILE = HERE / "leaderboard.json"  # which the package takes with it
 sys.path.insert(0, str(HERE.parent / "peers"))  # also in the processes that play
 import product  # noqa: E402
 import tabular  # noqa: E402
