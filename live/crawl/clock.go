@@ -66,8 +66,9 @@ func (c *Crawler) loadReading() error {
 	return json.Unmarshal(value, &c.read)
 }
 
-// set has all that was kept be of a clock that was set; what the schedule has goes by another time. All is
-// kept with the reading of the clocks, or nothing, as after a kill: then the next start finds the step again.
+// set has all that was kept be of a clock that was set; what the schedule has goes by another time. All that
+// can be read is kept with the reading of the clocks, or nothing, as after a kill: then the next start finds the
+// step again.
 func (c *Crawler) set(s shift, schedule time.Duration) {
 	c.latest = c.latest.Add(s.by)
 	c.opt.Log.Warn("the clock was set; waits go on from there", "now", c.latest.UTC(), "by", s.by)
@@ -83,7 +84,10 @@ func (c *Crawler) set(s shift, schedule time.Duration) {
 	items, err2 := c.setItemsBack(shift{s.by, c.latest})
 	reading, err3 := c.reading()
 	learned, err4 := c.snapshot()
-	err = errors.Join(err, err2, err3, err4)
+	if err = errors.Join(err, err2); err != nil { // such as a damaged item, which holds up nothing else
+		c.opt.Log.Error("what cannot be read does not go with the clock", "error", err)
+	}
+	err = errors.Join(err3, err4)
 	var feeds []store.Record
 	for _, r := range c.feeds {
 		if r.set(s, c.latest) {

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,7 +14,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"ephemera/live/clock"
 	"ephemera/live/schedule"
+	"ephemera/live/store"
 )
 
 // step sets the crawler's clock, while it runs or while nothing runs. Forward, nobody can tell
@@ -219,6 +222,26 @@ func TestKilledInStep(t *testing.T) {
 				check(s.Close())
 			}
 		})
+	}
+}
+
+// TestStepWithDamagedItem: an item that cannot be read holds up nothing else when the clock is set.
+func TestStepWithDamagedItem(t *testing.T) {
+	const by = -30 * 24 * time.Hour
+	l := newLife(t, newReferee(t, 60).Server, 60, address(0), address(1)).on("1")
+	s := l.open(io.Discard).pass(5 * time.Hour)
+	defer s.Close()
+	check(s.store.Set(store.Value{Name: itemPrefix + s.river[0].place.String(), Data: []byte("{")}))
+	last := s.river[1].at
+	s.Ahead = by
+	s.clock()
+	var kept clock.Reading
+	check(json.Unmarshal(must(s.store.Value(readingName)), &kept))
+	if kept != s.read {
+		t.Errorf("the step is kept as if the clocks showed %v; they showed %v", kept, s.read)
+	}
+	if got := time.Duration(s.river[1].at-last) * time.Second; got != by {
+		t.Errorf("another item was moved by %v; want %v", got, by)
 	}
 }
 

@@ -182,25 +182,25 @@ func (c *Crawler) setHosts(s shift) (values []store.Value, err error) {
 		if b.Asked.IsZero() || s.move(&b.Asked) {
 			s.move(&b.Until)
 			c.blocked[host] = b
-			value, err := blockValue(host, b)
-			if err != nil {
-				return nil, err
+			value, bad := blockValue(host, b)
+			if err = errors.Join(err, bad); bad == nil {
+				values = append(values, value)
 			}
-			values = append(values, value)
 		}
 	}
 	var bad error
-	err = c.store.Values(robotsPrefix, "", func(name string, data []byte) bool {
+	failed := c.store.Values(robotsPrefix, "", func(name string, data []byte) bool {
 		until, text, err := readRobots(data)
 		if read := until.Add(-robotsKept); err == nil && s.move(&read) {
 			var value store.Value
-			value, bad = robotsValue(name, read.Add(robotsKept), text)
-			values = append(values, value)
+			if value, bad = robotsValue(name, read.Add(robotsKept), text); bad == nil {
+				values = append(values, value)
+			}
 		}
 		return bad == nil
 	})
 	if bad != nil {
 		bad = fmt.Errorf("robots.txt: %w", bad)
 	}
-	return values, errors.Join(err, bad)
+	return values, errors.Join(err, failed, bad)
 }

@@ -193,7 +193,7 @@ func share(needs []int, all int) int {
 }
 
 // setItemsBack has items that were found later than now be found as long before it as they
-// were, and returns these as they are kept.
+// were, and returns these as they are kept. One that cannot be read stays as it is.
 func (c *Crawler) setItemsBack(s shift) (values []store.Value, err error) {
 	for i := range c.river {
 		d := &c.river[i]
@@ -201,21 +201,22 @@ func (c *Crawler) setItemsBack(s shift) (values []store.Value, err error) {
 		if !s.move(&at) {
 			continue
 		}
-		it, err := c.kept(d)
-		if err != nil {
-			return nil, err
-		}
-		if it == nil {
+		it, bad := c.kept(d)
+		if bad == nil && it == nil {
 			continue
 		}
-		it.At, d.at = at, at.Unix()
-		data, err := json.Marshal(it)
-		if err != nil {
-			return nil, err
+		var data []byte
+		if bad == nil {
+			it.At, d.at = at, at.Unix()
+			data, bad = json.Marshal(it)
+		}
+		if bad != nil {
+			err = errors.Join(err, fmt.Errorf("item %s: %w", d.place, bad))
+			continue
 		}
 		values = append(values, store.Value{Name: itemPrefix + d.place.String(), Data: data})
 	}
-	return values, nil
+	return values, err
 }
 
 // kept returns an item, or nil if it has not reached the disk yet.
