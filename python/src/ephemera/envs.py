@@ -485,8 +485,8 @@ class CrawlEnv(gym.Env[Any, Any]):
                 self._info(row),
             )
 
-    def render(self) -> NDArray[np.uint8] | None:
-        """Return the last epochs as a picture, or None without a ``render_mode``."""
+    def render(self) -> Any:  # Gymnasium 1.0 allows no other type than this
+        """Return the last epochs as a picture, an array of uint8, or None without a ``render_mode``."""
         if self.render_mode is None:
             return None
         w = self._w
