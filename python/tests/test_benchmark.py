@@ -438,7 +438,8 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert row["policy"] == "Policy" and row["track"] == "items" and row["seeds"] == 5
     for wrong, words in (
         ("mine:Other", "module 'mine' has no 'Other'"),
-        ("nobody", "there is no policy 'nobody'"),
+        ("nobody", "there is no policy 'nobody'; allowed are MODULE:NAME, FILE.py:NAME, "),
+        ("nowhere.py:Policy", "nowhere.py:Policy: there is no file nowhere.py"),
         ("nowhere:Policy", "there is no module 'nowhere'"),
         ("nowhere.deep:Policy", "there is no module 'nowhere'"),
     ):
@@ -469,6 +470,24 @@ def test_command(tmp_path, capsys, monkeypatch):
     module = [sys.executable, "-W", "error", "-m", "ephemera.benchmark", "lspe", *short]
     done = subprocess.run(module, check=True, capture_output=True, text=True)
     assert "lspe, track harvest" in done.stdout and done.stderr == ""
+
+
+def test_command_takes_a_file(tmp_path):
+    """One of another directory imports what lies next to it, also in other processes, and is the module's policy."""
+    room = tmp_path / "methods"
+    room.mkdir()
+    (room / "mine_of_file.py").write_text(
+        "import next_to_it\n\n\nclass Policy:\n    def select(self, view):\n        return next_to_it.score(view)\n"
+    )
+    (room / "next_to_it.py").write_text("def score(view):\n    return view.age * 1.0\n")
+    short = ["--seeds", "2", "--steps", "50", "--tasks", "TableI-v1", "--processes", "2", "--format", "json", "--out"]
+    kept = tmp_path / "kept"
+    for where, name in ((tmp_path, "methods/mine_of_file.py"), (room, "mine_of_file")):
+        command = [sys.executable, "-m", "ephemera.benchmark", f"{name}:Policy", *short, str(kept)]
+        done = subprocess.run(command, cwd=where, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["policy"] == "Policy"
+    assert len(list(kept.iterdir())) == 1, "the file and the module are one policy, whose runs are kept once"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of Unix")

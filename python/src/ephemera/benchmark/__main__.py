@@ -17,13 +17,19 @@ from . import benchmark
 
 
 def policy(text: str) -> Any:
-    """Return the policy of a name: ``MODULE:NAME``, with modules of this directory too, or one of the catalogue."""
-    module, colon, name = text.partition(":")
+    """Return the policy of a name: ``MODULE:NAME``, with modules of this directory too, a file's or the catalogue's."""
+    module, colon, name = text.rpartition(":")  # the last: a file of Windows has one of its own
     if not colon:
         if text not in (names := [e.name for e in catalogue()]):
-            raise ValueError(f"there is no policy {text!r}; allowed are MODULE:NAME, {', '.join(names)}")
+            raise ValueError(f"there is no policy {text!r}; allowed are MODULE:NAME, FILE.py:NAME, {', '.join(names)}")
         return text
-    sys.path.insert(0, str(Path.cwd()))
+    room = Path.cwd()
+    if module.endswith(".py"):
+        file = Path(module).resolve()
+        if not file.is_file():
+            raise ValueError(f"{text}: there is no file {module}")
+        room, module = file.parent, file.stem
+    sys.path.insert(0, str(room))
     try:
         of = importlib.import_module(module)
     except ModuleNotFoundError as e:
@@ -49,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(
         prog="python -m ephemera.benchmark", description="Plays a policy in all tasks of a track."
     )
-    p.add_argument("policy", help="MODULE:NAME of a function or a class, or a name of the catalogue")
+    p.add_argument("policy", help="MODULE:NAME or FILE.py:NAME of a function or a class, or a name of the catalogue")
     p.add_argument("--track", choices=TRACKS, help="what the policy sees; default: items, or that of the catalogue")
     p.add_argument("--tasks", nargs="+", help="default: all of the newest version in the track")
     p.add_argument("--seeds", type=int, default=10, help="how many of the test seeds; default: 10")
