@@ -519,14 +519,10 @@ func (l *Learned) ping(id schedule.ID, values []string) (
 	h.Ping = at.Unix()
 	c.sources[name] = h.pack()
 	c.sum.Pings++
-	r, err := l.store.Find(id)
-	if r == nil || err != nil {
-		return true, nil, nil, err
-	}
-	info, err := infoOf(r)
-	if err == nil {
-		commit, err = l.store.SetData(id, metadata(info, r.Due, l.keep(c, name)))
-	}
+	commit, err = l.store.ChangeData(id, func(r *store.Record) ([]byte, error) {
+		info, err := infoOf(r)
+		return metadata(info, r.Due, l.keep(c, name)), err
+	})
 	return true, commit, nil, err
 }
 

@@ -367,3 +367,21 @@ func TestEvenly(t *testing.T) {
 		before = it.Published
 	}
 }
+
+// TestPingBehindPut: a ping that comes right behind a fetch, before that is on disk, leaves what the client put
+// with the fetch.
+func TestPingBehindPut(t *testing.T) {
+	s := serve(t, LearnOptions{PerHour: 1})
+	s.put(with("http://h/", 0, metaSignature, "0", "mine", "0"))
+	for i := range 50 {
+		s.wait(60)
+		mine := fmt.Sprint(i)
+		fetch, ping := with("http://h/", 0, metaSignature, mine, "mine", mine), with("http://h/", 0, metaPing, "")
+		s.server.known(fetch.GetKnown())
+		s.wait(60)
+		_, commit := s.server.discovered(ping.GetKnown().Info)
+		commit.Wait()
+		item := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/", CrawlID: "L"}))
+		s.want(fmt.Sprint(item.GetKnown().Info.Metadata["mine"].GetValues()), fmt.Sprint([]string{mine}))
+	}
+}

@@ -914,6 +914,24 @@ func (s *Store) SetData(id schedule.ID, data []byte) (*Commit, error) {
 	return s.end(), err
 }
 
+// ChangeData is SetData of what f returns for the record as it is now. f must not call the store.
+func (s *Store) ChangeData(id schedule.ID, f func(*Record) ([]byte, error)) (*Commit, error) {
+	if err := s.lockForWrite(); err != nil {
+		return nil, err
+	}
+	was, _, err := s.known(id)
+	if was != nil {
+		r := &Record{ID: id, Due: was.Due, Created: was.Created}
+		if r.Data, err = s.data(id); err == nil {
+			r.Data, err = f(r)
+		}
+		if err == nil {
+			s.setURL(id, was, r.Data)
+		}
+	}
+	return s.end(), err
+}
+
 // Hasten makes URLs due now, and returns the places of those that are not known or
 // completed. It leaves URLs that are held, and those that are due, so that these keep their places in
 // their queues. After a start they are due again when they were to be

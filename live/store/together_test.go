@@ -90,8 +90,10 @@ func call(s *Store, r *rand.Rand, now int64) (err error) {
 			q.Crawl = crawl
 		}
 		_, err = s.Take(q, 1+r.IntN(50))
-	case p < 430:
+	case p < 415:
 		_, err = s.SetData(id, data)
+	case p < 430:
+		_, err = s.ChangeData(id, func(*Record) ([]byte, error) { return data, nil })
 	case p < 460:
 		_, err = s.Hasten([]schedule.ID{id})
 	case p < 470:
