@@ -415,7 +415,8 @@ func (w *Worlds) rank(key []float64, k int) error {
 		key[i] = 0
 	}
 	if i := slices.IndexFunc(key, math.IsNaN); i >= 0 {
-		return fmt.Errorf("the score of source %d is NaN", i)
+		return fmt.Errorf("the score of source %d is NaN; allowed are numbers, inf, which is crawled first, "+
+			"and -inf, which is never crawled", i)
 	}
 	return nil
 }

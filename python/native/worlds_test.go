@@ -305,7 +305,7 @@ func TestRefusals(t *testing.T) {
 		want string
 		bad  func(*Worlds) error
 	}{
-		{"world 1: the score of source 1 is NaN", func(w *Worlds) error {
+		{"world 1: the score of source 1 is NaN; allowed are numbers, inf", func(w *Worlds) error {
 			return act(w, scores64, 1, 2, 3, 4, 1, math.NaN(), 3, 4)
 		}},
 		{"world 1: the set costs 2; allowed is the budget, 1", func(w *Worlds) error {

@@ -465,6 +465,13 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert main(["wrong:policy", *short]) == 1  # what a policy returned needs no traceback
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "chose source 9" in said and "epoch 0; task TableI-v1" in said
+    (tmp_path / "nan.py").write_text(
+        "def policy(view):\n return view.age * (float('nan') if view.epoch == 3 else 1.0)\n"
+    )
+    assert main(["nan:policy", *short]) == 1
+    said = capsys.readouterr().err
+    assert "the score of source 0 is NaN; allowed are numbers, inf" in said, said
+    assert "policy policy, seed 1099511627776, epoch 3; task TableI-v1" in said, said
     assert main(["mine:Policy", *short, "--out", "mine.py"]) == 2
     assert "out is 'mine.py', a file; allowed is a directory" in capsys.readouterr().err
     module = [sys.executable, "-W", "error", "-m", "ephemera.benchmark", "lspe", *short]

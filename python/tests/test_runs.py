@@ -73,6 +73,30 @@ def test_ways_to_choose():
     assert ephemera.run(lambda v: [], steps=10).outcome.reward == 0
 
 
+def test_infinite_scores():
+    """A method by upper confidence bounds gives inf to what it never tried, and −inf to what is not to be crawled."""
+
+    def crawled(scores):
+        seen = []
+
+        class Policy:
+            def select(self, view):
+                return np.array(scores)
+
+            def update(self, crawls, view):
+                seen.append(sorted(crawls.source.tolist()))
+
+        ephemera.run(Policy, "paper", 1, budget=2)
+        return seen[0]
+
+    inf = np.inf
+    for scores, want in (
+        ([1, 2, inf, 3], [2, 3]), ([1e308, inf, 1e307, inf], [1, 3]), ([inf] * 4, [0, 1]), ([-inf, 1, -inf, -inf], [1]),
+        ([-inf] * 4, []), ([inf, -inf, -inf, -inf], [0]),
+    ):  # fmt: skip
+        assert crawled(scores) == want, f"crawled of {scores}"
+
+
 def test_outcome_has_all_figures():
     """Each figure that the Go code adds up has its words, and is an attribute."""
     run = ephemera.run("whittle", steps=200, budget=2)
@@ -295,10 +319,11 @@ def test_errors_come_back():
         (lambda v: v.age, ValueError, "source 1 twice.* 4 integers are taken for source numbers; scores are floats"),
         (lambda v: [0, 1], ephemera.Error, "the budget"),
         (lambda v: [0.5], ValueError, "the policy returned shape"),
-        (lambda v: "a", ValueError, "the policy returned shape"),
+        (lambda v: "a", ValueError, "the policy returned a str; allowed are source numbers"),
+        (lambda v: {0: 1.0}, ValueError, "the policy returned a dict; allowed are source numbers"),
         (lambda v: None, ValueError, "the policy returned None; allowed are source numbers"),
         (lambda v: [[1], [1, 2]], ValueError, "returned has parts of unequal length; needed is source numbers"),
-        (lambda v: np.full(4, np.nan), ValueError, "source 0 is NaN"),
+        (lambda v: np.full(4, np.nan), ValueError, "source 0 is NaN; allowed are numbers, inf, which is crawled first"),
     ]:
         with pytest.raises(error, match=words):
             ephemera.run(wrong, steps=10)

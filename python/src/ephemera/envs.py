@@ -342,7 +342,7 @@ class CrawlEnv(gym.Env[Any, Any]):
 
     Action, by the keyword ``action``:
         ``scores``: a real number for each source; the best are crawled within the budget, equal
-        ones by number. −inf is never crawled.
+        ones by number. inf is crawled first, −inf never; NaN raises.
         ``set``: 0 or 1 for each source; a set that is dearer than the budget is cut to it, sources
         that have waited longest first, or, with ``overspend="refuse"``, refused.
         ``one``: the number of a source; for crawls that cost 1 and a budget of 1.

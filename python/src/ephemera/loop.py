@@ -38,7 +38,9 @@ def choose(env: CrawlEnv, chosen: ArrayLike) -> tuple[Any, ...]:
     if a.dtype != np.bool_ or a.shape != (n,):
         numbers = np.atleast_1d(a)
         if numbers.size and (numbers.ndim != 1 or numbers.dtype.kind not in "iu"):
-            what = "None" if chosen is None else f"shape {a.shape} and dtype {a.dtype}"
+            what = f"shape {a.shape} and dtype {a.dtype}"
+            if a.shape == ():  # such as a dict
+                what = "None" if chosen is None else f"a {type(chosen).__name__}"
             raise ValueError(f"the policy returned {what}; allowed are {allowed}")
         a = np.zeros(n, np.int8)
         for i in numbers.tolist():

@@ -56,7 +56,10 @@ class Agent(Protocol):
     """
 
     def select(self, view: View) -> ArrayLike:
-        """Return source numbers (integers), a score of each source (floats) or marks (bool)."""
+        """Return source numbers (integers), a score of each source (floats) or marks (bool).
+
+        Of scores inf is crawled first, and −inf never; NaN is an error. Equal ones go by number.
+        """
         ...
 
 
