@@ -80,6 +80,13 @@ func (c *Crawler) set(s shift, schedule time.Duration) {
 		s.move(&c.recent[i])
 	}
 	slices.SortFunc(c.recent, time.Time.Compare)
+	for i := range c.unanswered {
+		s.move(&c.unanswered[i])
+	}
+	for r, at := range c.asked {
+		s.move(&at)
+		c.asked[r] = at
+	}
 	hosts, err := c.setHosts(s)
 	items, err2 := c.setItemsBack(shift{s.by, c.latest})
 	reading, err3 := c.reading()
@@ -97,11 +104,13 @@ func (c *Crawler) set(s shift, schedule time.Duration) {
 		}
 	}
 	if err == nil {
-		err = c.store.Shift(schedule, feeds, append(slices.Concat(hosts, items), reading, learned)...)
+		err = c.store.Shift(schedule, feeds, append(slices.Concat(hosts, items, learned), reading)...)
 	}
 	if err != nil {
 		c.opt.Log.Error("what the clock changed was not kept", "error", err)
+		return
 	}
+	c.unanswered = nil
 }
 
 // shift is by how much the clock was set, and after which time what was kept goes with it.

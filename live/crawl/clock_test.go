@@ -200,6 +200,7 @@ func TestKilledInStep(t *testing.T) {
 			r := s.feeds[address(0)]
 			must(s.store.Hasten([]schedule.ID{r.ID}))
 			must(s.store.Take(&schedule.Request{Crawl: crawlName, Hold: s.opt.hold().Milliseconds()}, 1))
+			s.loadAsked() // as the next start does
 			r.held = true
 			s.Ahead = by
 			set(true)

@@ -101,14 +101,18 @@ type Crawler struct {
 	ending      context.Context // of Open, which ends when the crawler is closed, too
 	end         func()
 
-	recent []time.Time // requests for feeds, as many as are allowed together, the oldest first
-	early  []string    // feeds that the learner handed out a little before they may be asked for
+	asked      map[*record]time.Time // when requests were made, of which nothing was kept since
+	recent     []time.Time           // the others, as many as are allowed together, the oldest first
+	unanswered []time.Time           // those of recent, since it was saved, that are not in the journal
+	early      []string              // feeds that the learner handed out a little before they may be asked for
 }
 
 // Open takes up the state of a directory, or begins one, and reads the OPML file; the list of a reader is read
 // when it is needed. When the context ends, requests under way are broken off, and no others are made.
 func Open(ctx context.Context, o Options) (c *Crawler, err error) {
-	c = &Crawler{opt: o, feeds: map[string]*record{}, blocked: map[string]block{}}
+	c = &Crawler{
+		opt: o, feeds: map[string]*record{}, blocked: map[string]block{}, asked: map[*record]time.Time{},
+	}
 	c.ending, c.end = context.WithCancel(ctx)
 	if o.Uptime == nil {
 		c.opt.Uptime = func() clock.Uptime { return clock.Uptime{} }
@@ -192,24 +196,9 @@ func (o *Options) limits() learner.Source {
 	return learner.Source{Shortest: max(0, o.Shortest-o.lead()), Longest: o.Longest}
 }
 
-// free returns from when a feed may be asked for that is not under way, from a time on, and why no sooner. The
-// schedule knows of a request whose answer was not kept, and has its hold go with the clock.
-func (c *Crawler) free(r *record, from time.Time) (at time.Time, why string) {
-	at, why = c.allowed(r, from)
-	c.store.View(func(s *schedule.Schedule) {
-		h := s.Lookup(r.ID.Crawl, r.ID.Key).Held(r.ID.URL)
-		if h != nil && time.UnixMilli(h.Until).After(at) {
-			at = time.UnixMilli(h.Until)
-			why = "the answer to its last request was not kept, as after a kill; it is left alone for " +
-				span(c.opt.hold()) + " from then"
-		}
-	})
-	return at, why
-}
-
-// allowed returns from when publishers and settings allow a feed to be asked for, from a time on, and why no
+// free returns from when a feed may be asked for that is not under way, from a time on, and why no
 // sooner. Hours and days that it leaves out do not make it wait for longer than the longest interval.
-func (c *Crawler) allowed(r *record, from time.Time) (at time.Time, why string) {
+func (c *Crawler) free(r *record, from time.Time) (at time.Time, why string) {
 	at, why = r.NotBefore, r.Why
 	if host := c.blocked[r.ID.Key].Until; host.After(at) {
 		at, why = host, asked
@@ -385,6 +374,9 @@ func (c *Crawler) Tick() (begun int, err error) {
 		// It is longer after the clock was set back.
 		return 0, nil
 	}
+	if err := c.settle(now); err != nil {
+		return 0, err
+	}
 	if c.opt.Shadow {
 		return c.watch(), c.save(now, false)
 	}
@@ -421,14 +413,14 @@ func (c *Crawler) Tick() (begun int, err error) {
 	}
 	for _, t := range taken {
 		r := c.feeds[t.URL]
-		if at, _ := c.allowed(r, now); !c.learner.Has(t.URL) || at.After(now) {
+		if at, _ := c.free(r, now); !c.learner.Has(t.URL) || at.After(now) {
 			if err := c.unmade(r, now, at.Add(-c.opt.lead())); err != nil {
 				return begun, err
 			}
 			continue
 		}
 		begun++
-		c.asks(now)
+		c.asked[r] = now
 		c.begin(r, time.Time{})
 	}
 	return begun, c.save(now, false)

@@ -7,10 +7,15 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"ephemera/live/schedule"
+	"ephemera/live/store/storetest"
 )
 
 // TestPerHour: in no hour are there more requests than allowed, at whatever times the
@@ -162,6 +167,82 @@ func TestShortestChanged(t *testing.T) {
 		n, most := r.looks-before, int(2*24*time.Hour/shortest)
 		if n < most-1-most/50 || n > most+1 || len(r.wrong) > 0 {
 			t.Errorf("%d looks in two days, each %v after the last one; want about %d; %v", n, shortest, most, r.wrong)
+		}
+	}
+}
+
+// TestCountedOnce: a request counts once among those of the hour, whatever became of its answer, and whether the
+// crawler is saved before that, after it, or not at all before a kill. Another feed of its host waits for nothing.
+func TestCountedOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer func(s *sim, over func(), disk *storetest.Disk)
+	}{
+		{"answered", func(s *sim, over func(), _ *storetest.Disk) { over(); s.Wait() }},
+		{"broken off", func(s *sim, over func(), _ *storetest.Disk) { s.end(); s.Wait() }},
+		{"not kept", func(s *sim, over func(), disk *storetest.Disk) {
+			disk.Full.Store(true)
+			time.Sleep(100 * time.Millisecond) // the store looks again after 50
+			over()
+			s.Wait()
+			disk.Full.Store(false)
+			time.Sleep(100 * time.Millisecond)
+		}},
+		{"under way", func(*sim, func(), *storetest.Disk) {}},
+	} {
+		for saved := range 4 { // bits: while it is under way, and afterwards
+			t.Run(fmt.Sprint(tt.name, saved), func(t *testing.T) {
+				asked, answer := make(chan bool, 100), make(chan bool)
+				over := sync.OnceFunc(func() { close(answer) })
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+					if q.URL.Path == "/robots.txt" {
+						http.NotFound(w, q)
+						return
+					}
+					asked <- true
+					<-answer
+					w.Header().Set("ETag", "1")
+					io.WriteString(w, `<rss version="2.0"><channel><item><guid>1</guid></item></channel></rss>`)
+				}))
+				defer server.Close()
+				defer over()
+				l := newLife(t, server, 60, "http://a.test/feed")
+				disk := &storetest.Disk{FS: vfs.Default}
+				l.disk = disk
+				s := l.open(io.Discard)
+				begun := must(s.Tick())
+				<-asked
+				if saved&1 > 0 {
+					check(s.save(s.now, true))
+				}
+				tt.answer(s, over, disk)
+				if saved&2 > 0 {
+					s.now = s.now.Add(time.Minute)
+					must(s.Tick())
+					check(s.save(s.now, true))
+				}
+				before := s.allowance(s.now)
+				check(s.store.Close()) // killed
+				s.end()
+				s.Wait()
+				check(os.WriteFile(l.OPML, []byte(opml("http://a.test/feed", "http://a.test/other")), 0o644))
+				for _, later := range []time.Duration{time.Minute, 2 * time.Minute} {
+					l.Begin = s.now.Add(later)
+					s = l.open(io.Discard)
+					now, then := s.allowance(s.now), s.allowance(s.now.Add(time.Hour))
+					if begun != 1 || before != 59 || now != 59 || then != 60 {
+						t.Errorf("after %d requests %d of 60 are left, %v after the kill %d, and %d an hour later",
+							begun, before, later, now, then)
+					}
+					check(s.store.Close()) // killed again
+				}
+				over()
+				s = l.open(io.Discard)
+				defer s.Close()
+				if s.pass(10 * time.Minute); s.feeds["http://a.test/other"].Last.IsZero() {
+					t.Error("another feed of the host is not asked for")
+				}
+			})
 		}
 	}
 }

@@ -119,10 +119,11 @@ type entry struct {
 }
 
 const (
-	journalPrefix = "crawl/"
-	learnerName   = "snapshot"
-	saveEvery     = time.Hour
-	leastWorth    = 1e-6 // that the learner is given; 0 would stand for 1
+	journalPrefix  = "crawl/"
+	learnerName    = "snapshot"
+	unansweredName = "unanswered" // requests since then that are not in the journal
+	saveEvery      = time.Hour
+	leastWorth     = 1e-6 // that the learner is given; 0 would stand for 1
 )
 
 func journalName(seq uint64) string { return fmt.Sprintf("%s%016x", journalPrefix, seq) }
@@ -181,6 +182,7 @@ func (c *Crawler) load() error {
 	if err := c.loadRecent(c.latest); err != nil {
 		return err
 	}
+	c.loadAsked()
 	if err := errors.Join(c.loadItems(), c.loadHook()); err != nil {
 		return err
 	}
@@ -323,8 +325,7 @@ func (c *Crawler) journal(after uint64, yield func(*entry) bool) error {
 	return bad
 }
 
-// keepHeld puts on disk what is known of a feed, and leaves it alone for as long as it is to
-// be, if its request was under way at a kill.
+// keepHeld puts on disk what is known of a feed, and leaves the end of its request open, if one was made.
 func (c *Crawler) keepHeld(r *record) error {
 	data, err := json.Marshal(r)
 	if err == nil {
@@ -342,19 +343,22 @@ func (c *Crawler) save(now time.Time, end bool) error {
 	if err := errors.Join(c.sweep(now), c.ebb(now)); err != nil {
 		return err
 	}
-	value, err := c.snapshot()
-	if err != nil {
-		return err
+	values, err := c.snapshot()
+	if err == nil {
+		err = c.store.Set(values...)
 	}
-	return c.store.Set(value)
+	if err == nil {
+		c.unanswered = nil
+	}
+	return err
 }
 
-// snapshot returns the learner and the sums as they are kept.
-func (c *Crawler) snapshot() (store.Value, error) {
+// snapshot returns the learner and the sums as they are kept, and that there are no unanswered requests since.
+func (c *Crawler) snapshot() ([]store.Value, error) {
 	var state bytes.Buffer
 	if err := c.learner.Save(&state); err != nil {
-		return store.Value{}, err
+		return nil, err
 	}
 	data, err := json.Marshal(snapshot{c.seq, state.Bytes(), c.stats, c.recent})
-	return store.Value{Name: learnerName, Data: data}, err
+	return []store.Value{{Name: learnerName, Data: data}, {Name: unansweredName}}, err
 }

@@ -285,8 +285,16 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
+	last, done, err := c.ends(r, e != nil && e.Outcome != pushed)
+	if err != nil {
+		return nil, err
+	}
 	if e == nil {
-		return c.store.Put(r.ID, never, c.latest.UnixMilli(), data)
+		commit, err := c.store.Put(r.ID, never, c.latest.UnixMilli(), data, last...)
+		if err == nil {
+			done()
+		}
+		return commit, err
 	}
 	values, err := e.items(c.seq + 1)
 	if err != nil {
@@ -303,8 +311,9 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 	}
 	values = append(values, store.Value{Name: journalName(c.seq + 1), Data: value})
 	news := c.hook.values(e, c.seq+1)
-	commit, err := c.store.Put(r.ID, never, c.latest.UnixMilli(), data, append(values, news...)...)
+	commit, err := c.store.Put(r.ID, never, c.latest.UnixMilli(), data, slices.Concat(last, values, news)...)
 	if err == nil {
+		done()
 		c.seq++
 		c.flow(r, e)
 		c.hook.take(news)
