@@ -199,15 +199,24 @@ func (l *Learned) keep(c *learnedCrawl, name string) []byte {
 	return data
 }
 
+// stateOf returns what a record has of a learned URL, or nil if it is not of one.
+func stateOf(r *store.Record) *pb.StringList {
+	info := &pb.URLInfo{}
+	if proto.Unmarshal(r.Data, info) != nil || r.Due == schedule.Completed {
+		return nil
+	}
+	return info.Metadata[metaState]
+}
+
 // recalled returns a learned URL as it was kept, or false if the record is not of one.
 func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
 	s.Name = sourceName(r.ID)
-	info := &pb.URLInfo{}
-	if proto.Unmarshal(r.Data, info) != nil || info.Metadata[metaState] == nil || r.Due == schedule.Completed {
+	state := stateOf(r)
+	if state == nil {
 		return s, false
 	}
 	var k kept
-	for _, text := range info.Metadata[metaState].Values {
+	for _, text := range state.Values {
 		if json.Unmarshal([]byte(text), &k) != nil {
 			k = kept{} // nothing is known of it
 		}

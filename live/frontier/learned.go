@@ -121,6 +121,7 @@ type learnedCrawl struct {
 	sources  map[string]packed  // what fetches of each learned URL have found
 	mistakes map[string]string  // in what the last put said of a fetch, if there was one
 	shadows  map[string]*shadow // of URLs whose items the learner would find, in the shadow
+	removed  map[string]bool    // keys of queues that were, or "" for all; what is learned of their URLs is still here
 	saved    time.Time
 	began    time.Time // first fetch since the start
 	sum      Summary
@@ -208,6 +209,7 @@ func newLearnedCrawl(opt LearnOptions, now time.Time) *learnedCrawl {
 	return &learnedCrawl{
 		opt: opt, saved: now,
 		sources: map[string]packed{}, mistakes: map[string]string{}, shadows: map[string]*shadow{},
+		removed: map[string]bool{},
 	}
 }
 
@@ -239,6 +241,51 @@ func (c *learnedCrawl) forget(name string) {
 	delete(c.sources, name)
 	delete(c.mistakes, name)
 	delete(c.shadows, name)
+}
+
+// removed notes that a queue was removed, or a crawl if key is nil. What was learned of its URLs is forgotten
+// when one of them is put, or the crawl is looked at.
+func (l *Learned) removed(crawl string, key *string) {
+	if c := l.crawls[crawl]; c != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if key == nil {
+			key = new(string)
+		}
+		c.removed[*key] = true
+	}
+}
+
+// removedURL forgets a URL that was removed.
+func (l *Learned) removedURL(id schedule.ID) {
+	if c := l.crawls[id.Crawl]; c != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.forgetRemoved(id, c)
+	}
+}
+
+// forgetRemoved forgets a URL unless its record is of a learned one: it may have been put again meanwhile.
+func (l *Learned) forgetRemoved(id schedule.ID, c *learnedCrawl) {
+	if name := sourceName(id); c.crawler.Has(name) {
+		if r, err := l.store.Look(id); err == nil && (r == nil || stateOf(r) == nil) {
+			c.forget(name)
+		}
+	}
+}
+
+// sweep forgets the URLs of removed queues, if there are any, and if a key is given only if it is that of one.
+func (l *Learned) sweep(crawl string, c *learnedCrawl, key string) {
+	all := c.removed[""]
+	if len(c.removed) == 0 || key != "" && !all && !c.removed[key] {
+		return
+	}
+	for name := range c.sources {
+		if id := idOf(crawl, name); all || c.removed[id.Key] {
+			l.forgetRemoved(id, c)
+		}
+	}
+	clear(c.removed)
 }
 
 // now returns the time. If the clock was set since the last time, the learners go with it as the store
@@ -282,6 +329,7 @@ func (l *Learned) put(id schedule.ID, item *pb.KnownURLItem) (
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.UnixMilli(l.now().UnixMilli())
+	l.sweep(id.Crawl, c, id.Key)
 	aim, err := l.aim(id.Crawl, c, now, info)
 	if err != nil {
 		return due, nil, nil, err
@@ -321,6 +369,9 @@ func (c *learnedCrawl) take(
 	known = c.crawler.Has(name)
 	switch {
 	case said.done:
+		if known {
+			c.forget(name)
+		}
 		return schedule.Completed, false, nil
 	case known:
 	case !said.reports():
@@ -500,6 +551,7 @@ func (l *Learned) ping(id schedule.ID, values []string) (
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.UnixMilli(l.now().UnixMilli())
+	l.sweep(id.Crawl, c, id.Key)
 	name, at := sourceName(id), now
 	if !c.crawler.Has(name) {
 		return false, nil, nil, nil // it will be fetched for the first time anyway
@@ -533,6 +585,7 @@ func (l *Learned) Advance() {
 	defer l.mu.Unlock()
 	now := l.now()
 	for crawl, c := range l.crawls {
+		l.sweep(crawl, c, "")
 		names := c.crawler.Select(now, c.crawler.Len())
 		ids := make([]schedule.ID, len(names))
 		for i, name := range names {
@@ -554,7 +607,7 @@ func (l *Learned) Advance() {
 				l.log.Error("URLs that are to be fetched are not made due", "crawl", crawl, "error", err)
 			}
 			for _, i := range gone {
-				c.forget(names[i]) // it was deleted or completed
+				c.forget(names[i]) // it was put as done by a version that did not forget it
 			}
 		}
 		if since := now.Sub(c.saved); since >= saveEvery || since < 0 { // the clock was set back
@@ -606,6 +659,7 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 	}
 	l.mu.Lock()
 	l.now()
+	l.sweep(id.Crawl, c, id.Key)
 	name := sourceName(id)
 	b, err := c.crawler.Belief(name)
 	if err != nil {
@@ -643,6 +697,7 @@ func (l *Learned) Summaries(most int) (all []Summary) {
 	defer l.mu.Unlock()
 	now := l.now()
 	for crawl, c := range l.crawls {
+		l.sweep(crawl, c, "")
 		all = append(all, c.summary(crawl, now, most))
 	}
 	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.Crawl, b.Crawl) })

@@ -564,3 +564,42 @@ func (f *fetcher) print(feeds map[string][]int64, from int64) {
 		(weekEnd-from)/day, f.rule, len(feeds), since(f.fetches), since(f.empty),
 		len(minutes), minutes[len(minutes)/2], minutes[len(minutes)*9/10], found-soon, len(minutes)-found)
 }
+
+// TestRemoved holds that URLs which were deleted, purged or are done are forgotten at once, so that the budget
+// goes to those that are there, and that one which is put anew has no past.
+func TestRemoved(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		remove func(s *service)
+		left   int // of 3 learned URLs
+	}{
+		{"crawl", func(s *service) { must(s.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: "L"})) }, 0},
+		{"done", func(s *service) { s.put(done("http://h/1")) }, 2},
+		{"purge", func(s *service) { must(s.PurgeURLs(ctx, &pb.PurgeUrlParams{CrawlID: "L", Days: 1})) }, 1},
+		{"queue", func(s *service) {
+			must(s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{CrawlID: "L", Key: "h"}))
+		}, 1},
+		{"queue without a name", func(s *service) {
+			must(s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{CrawlID: "L"}))
+			s.put(done("http://h/1"))
+		}, 2},
+	} {
+		for _, shadow := range []bool{false, true} {
+			t.Run(fmt.Sprint(tt.name, " shadow ", shadow), func(t *testing.T) {
+				s := serve(t, LearnOptions{PerHour: 1, Shadow: shadow})
+				s.put(with("http://h/1", 0, metaSignature, "a"), with("http://h/2", 0, metaSignature, "a"))
+				s.wait(2 * 86400)
+				s.put(with("http://i/", 0, metaSignature, "a"))
+				tt.remove(s)
+				s.put(inL("http://h/1", 0)) // it is not known, or done, and nothing was reported
+				if got := s.server.opt.Learned.Summaries(0)[0].Sources; got != tt.left {
+					t.Errorf("%d URLs are learned, needed are %d", got, tt.left)
+				}
+				item := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/1", CrawlID: "L"}))
+				if date := item.GetKnown().RefetchableFromDate; date != 0 {
+					t.Errorf("without a report the date is %d, put was 0", date)
+				}
+			})
+		}
+	}
+}

@@ -847,16 +847,25 @@ func (s *Server) removed(n int, err error) (*pb.Long, error) {
 	return &pb.Long{Value: uint64(n)}, s.failure(err)
 }
 
+// remove removes a queue, or a crawl if key is nil.
+func (s *Server) remove(crawl string, key *string) (*pb.Long, error) {
+	n, err := s.store.Remove(crawl, key)
+	if n > 0 {
+		s.opt.Learned.removed(crawl, key)
+	}
+	return s.removed(n, err)
+}
+
 func (s *Server) DeleteQueue(ctx context.Context, p *pb.QueueWithinCrawlParams) (*pb.Long, error) {
 	if out, asked, err := ask(ctx, &s.nodes, p.GetKey(), p.GetLocal(), p, pb.URLFrontierClient.DeleteQueue); asked {
 		return out, err
 	}
-	return s.removed(s.store.Remove(crawlOf(p.GetCrawlID()), &p.Key))
+	return s.remove(crawlOf(p.GetCrawlID()), &p.Key)
 }
 
 func (s *Server) DeleteCrawl(ctx context.Context, p *pb.DeleteCrawlMessage) (*pb.Long, error) {
 	others, failed := askAll(ctx, &s.nodes, p.GetLocal(), p, pb.URLFrontierClient.DeleteCrawl)
-	own, err := s.removed(s.store.Remove(crawlOf(p.GetValue()), nil))
+	own, err := s.remove(crawlOf(p.GetValue()), nil)
 	return sum(own, err, others, failed)
 }
 
@@ -866,7 +875,7 @@ func (s *Server) PurgeURLs(ctx context.Context, p *pb.PurgeUrlParams) (*pb.Long,
 	}
 	others, failed := askAll(ctx, &s.nodes, p.GetKey() != "", p, pb.URLFrontierClient.PurgeURLs)
 	before := s.now().AddDate(0, 0, -int(p.GetDays())).UnixMilli()
-	own, err := s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before))
+	own, err := s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before, s.opt.Learned.removedURL))
 	return sum(own, err, others, failed)
 }
 

@@ -919,17 +919,31 @@ func (s *Store) ChangeData(id schedule.ID, f func(*Record) ([]byte, error)) (*Co
 	if err := s.lockForWrite(); err != nil {
 		return nil, err
 	}
-	was, _, err := s.known(id)
-	if was != nil {
-		r := &Record{ID: id, Due: was.Due, Created: was.Created}
-		if r.Data, err = s.data(id); err == nil {
-			r.Data, err = f(r)
-		}
-		if err == nil {
-			s.setURL(id, was, r.Data)
+	r, err := s.record(id)
+	if r != nil && err == nil {
+		var data []byte
+		if data, err = f(r); err == nil {
+			s.setURL(id, &schedule.URL{Name: id.URL, Due: r.Due, Created: r.Created}, data)
 		}
 	}
 	return s.end(), err
+}
+
+// record returns what is known of a URL with all that was put, or nil. It is called with the lock.
+func (s *Store) record(id schedule.ID) (*Record, error) {
+	was, _, err := s.known(id)
+	if was == nil || err != nil {
+		return nil, err
+	}
+	data, err := s.data(id)
+	return &Record{ID: id, Due: was.Due, Created: was.Created, Data: data}, err
+}
+
+// Look is Find with all that was put, also what is not on disk yet.
+func (s *Store) Look(id schedule.ID) (*Record, error) {
+	s.mu.Lock()
+	defer s.end()
+	return s.record(id)
 }
 
 // Hasten makes URLs due now, and returns the places of those that are not known or
@@ -1163,7 +1177,7 @@ func (s *Store) Backup(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Find returns what is kept of a URL, or nil if it is not known.
+// Find returns what is kept of a URL, or nil if it is not known. It may miss what was put and is not on disk yet.
 func (s *Store) Find(id schedule.ID) (*Record, error) {
 	r := &Record{ID: id}
 	found, err := s.read(appendURL(nil, kindURL, id), r, bytes.Clone)
@@ -1320,8 +1334,8 @@ func (s *Store) Remove(crawl string, key *string) (n int, err error) {
 }
 
 // RemoveBefore forgets the URLs of a queue, or of a crawl if key is "", that became
-// known before a time. It returns how many they were; the queues stay.
-func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error) {
+// known before a time, and calls removed with each. It returns how many they were; the queues stay.
+func (s *Store) RemoveBefore(crawl, key string, created int64, removed func(schedule.ID)) (n int, err error) {
 	if err := s.lockForRelease(); err != nil {
 		return 0, err
 	}
@@ -1336,7 +1350,8 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 			return false
 		}
 		was, held, err := s.known(r.ID)
-		if was != nil && was.Created < created { // it was not removed meanwhile
+		old := was != nil && was.Created < created // it was not removed meanwhile
+		if old {
 			n++
 			s.notSoon(r.ID)
 			s.sched.Drop(s.sched.Lookup(crawl, r.Key), was)
@@ -1351,7 +1366,9 @@ func (s *Store) RemoveBefore(crawl, key string, created int64) (n int, err error
 			*s.recentOf(s.hash(s.key)) = recentURL{}
 			s.batch.Delete(s.key, nil)
 		}
-		commit, failed = s.end(), err
+		if commit, failed = s.end(), err; old {
+			removed(r.ID)
+		}
 		return failed == nil
 	})
 	commit.Wait()

@@ -567,7 +567,7 @@ func walk(t *testing.T, seed uint64) {
 			}
 		case call < 25:
 			before := now - span()
-			gone, err = s.RemoveBefore(id.Crawl, id.Key, before)
+			gone, err = s.RemoveBefore(id.Crawl, id.Key, before, func(schedule.ID) {})
 			if q != nil {
 				want = len(q.urls)
 				maps.DeleteFunc(q.urls, func(_ string, u *modelURL) bool { return u.Created < before })
@@ -835,7 +835,7 @@ func TestNearlyFull(t *testing.T) {
 		s.looked = time.Time{}
 		a := "a"
 		n, err1 := s.Remove("c", &a)
-		m, err2 := s.RemoveBefore("c", "b", 5000)
+		m, err2 := s.RemoveBefore("c", "b", 5000, func(schedule.ID) {})
 		if err1 == nil && err2 == nil && (n != 1 || m != 1) {
 			t.Errorf("%d and %d URLs are deleted; want one each", n, m)
 		}

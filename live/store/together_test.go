@@ -101,7 +101,7 @@ func call(s *Store, r *rand.Rand, now int64) (err error) {
 	case p < 471:
 		_, err = s.Remove(crawl, nil)
 	case p < 475:
-		_, err = s.RemoveBefore(crawl, key, now-r.Int64N(3000))
+		_, err = s.RemoveBefore(crawl, key, now-r.Int64N(3000), func(schedule.ID) {})
 	case p < 490:
 		blocked, delay := now+r.Int64N(100), r.Int64N(10)
 		_, _, err = s.Change(crawl, key, func(l *schedule.Limits) { l.Blocked, l.Delay = blocked, delay })
