@@ -101,9 +101,8 @@ const zoneCookie = "zone"
 // where returns in which zone somebody wants times, by name: as it is given now, or was before,
 // or else that of the machine. What is given now is remembered.
 func where(w http.ResponseWriter, r *http.Request) (zone *time.Location, failure string) {
-	zone, err := time.LoadLocation(r.FormValue(zoneCookie))
-	if given := r.FormValue(zoneCookie); given != "" {
-		if err == nil {
+	if given := r.URL.Query().Get(zoneCookie); given != "" {
+		if zone, err := time.LoadLocation(given); err == nil {
 			http.SetCookie(w, &http.Cookie{
 				Name: zoneCookie, Value: url.QueryEscape(given), Path: "/", MaxAge: 365 * 24 * 3600,
 				HttpOnly: true, SameSite: http.SameSiteStrictMode,
@@ -363,15 +362,16 @@ func (c *Crawler) Handler() http.Handler {
 	mux := http.NewServeMux()
 	write := func(w http.ResponseWriter, r *http.Request, name string) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		asked := r.URL.Query() // FormValue may read a body, for which the crawler would wait
 		c.mu.Lock()
 		var b bytes.Buffer
-		v := c.view(r.FormValue("feed"))
+		v := c.view(asked.Get("feed"))
 		if v.One == nil && name == "page.html" {
 			c.recompare(v.Now)
 		}
 		v.Compared = c.compared
 		v.Where, v.ZoneError = where(w, r)
-		v.Page, v.ByName = pageOf(r.FormValue("page")), r.FormValue("by") == "name"
+		v.Page, v.ByName = pageOf(asked.Get("page")), asked.Get("by") == "name"
 		err := pages.ExecuteTemplate(&b, name, v)
 		c.mu.Unlock()
 		if err != nil {

@@ -203,6 +203,26 @@ func TestHeldHost(t *testing.T) {
 	}
 }
 
+// TestBodyOfPage: a request for the page whose body does not come holds up neither the page nor the crawler.
+func TestBodyOfPage(t *testing.T) {
+	s := newLife(t, newReferee(t, 30).Server, 30, address(0)).open(io.Discard)
+	defer s.Close()
+	body, end := io.Pipe()
+	defer end.Close()
+	asked := httptest.NewRequest("GET", "/", body)
+	asked.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+	done := make(chan struct{})
+	go func() {
+		s.Handler().ServeHTTP(httptest.NewRecorder(), asked)
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Error("the page waits for the body")
+	}
+}
+
 // TestZone: times are those of the zone that somebody names, and names once.
 func TestZone(t *testing.T) {
 	s := simulate(t, newReferee(t, 30).Server, address(0)).pass(30 * time.Hour)
