@@ -246,17 +246,16 @@ func (h *hook) after(failures int) time.Duration {
 // the next: the least wait after one that the program refused, and longer each time while it does not
 // answer.
 func (c *Crawler) postNext(ctx context.Context, next func(now time.Time) *posting) (was bool, wait time.Duration) {
-	h, answers := c.hook, false
+	h := c.hook
 	p, body, id, err := c.nextNotice(next)
-	if err == nil && body == nil {
+	if err != nil {
+		c.opt.Log.Error("an item that is to be posted was not read", "error", err)
+		return false, time.Minute
+	}
+	if body == nil {
 		return false, time.Second
 	}
-	if err == nil {
-		answers, err = h.post(ctx, c.opt.Agent, body, id)
-	}
-	if err == nil {
-		err = c.store.SetValue(p.name(), nil)
-	}
+	answers, err := h.post(ctx, c.opt.Agent, body, id)
 	if err != nil && ctx.Err() != nil { // it says nothing of the program
 		return true, 0
 	}
@@ -268,6 +267,9 @@ func (c *Crawler) postNext(ctx context.Context, next func(now time.Time) *postin
 	if err == nil {
 		h.drop(p)
 		h.said = h.said && h.failing > 0
+		if err := c.store.SetValue(p.name(), nil); err != nil {
+			c.opt.Log.Error("an item was posted, and is posted again after the next start", "error", err)
+		}
 		return true, 0
 	}
 	if !h.said {

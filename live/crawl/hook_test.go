@@ -19,8 +19,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"ephemera/live/feed"
 	"ephemera/live/store"
+	"ephemera/live/store/storetest"
 )
 
 // receiver is a program to which items are posted.
@@ -88,6 +91,26 @@ func TestHook(t *testing.T) {
 	}
 	if was, _ := s.postNext(t.Context(), s.hook.next); was {
 		t.Error("more is posted than there is")
+	}
+}
+
+// TestHookOnFullDisk: an item that was posted while the disk is full is not posted again.
+func TestHookOnFullDisk(t *testing.T) {
+	p := newReceiver(t, "s3cret")
+	l := newLife(t, newReferee(t, 30).Server, 30, address(0))
+	disk := &storetest.Disk{FS: vfs.NewMem()}
+	l.disk = disk
+	s := l.hooked(p, "s3cret").pass(10 * time.Minute)
+	defer s.Close()
+	s.show(1, 2, 3)
+	disk.Full.Store(true)
+	time.Sleep(100 * time.Millisecond) // the store looks again after 50
+	for range 3 {
+		s.postWaiting(t.Context())
+		s.now = s.now.Add(2 * longestWait)
+	}
+	if len(p.ids) != 3 {
+		t.Errorf("%d items were taken; want 3", len(p.ids))
 	}
 }
 
