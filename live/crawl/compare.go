@@ -298,12 +298,11 @@ func (c *comparison) choose(all map[string]*observed, begin time.Time) {
 	for _, f := range all {
 		failed := time.Duration(0)
 		for _, g := range f.failed {
-			if g.from.Before(begin) {
-				g.from = begin
-			}
-			if failed += g.to.Sub(g.from); g.to.IsZero() {
+			if g.to.IsZero() {
 				failed = quarter + 1 // it still fails
+				break
 			}
+			failed += g.within(begin, now)
 		}
 		switch {
 		case f.left != "":

@@ -249,3 +249,27 @@ func TestEpoch(t *testing.T) {
 		}
 	})
 }
+
+// TestFailedBefore: a failure that was over when the time began that is known counts for nothing.
+func TestFailedBefore(t *testing.T) {
+	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	hour := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Hour) }
+	for _, tt := range []struct {
+		name   string
+		failed []gap
+		left   string
+	}{
+		{"before", []gap{{hour(-40), hour(-10)}}, ""},
+		{"before, and for more than a quarter", []gap{{hour(-40), hour(-10)}, {hour(20), hour(46)}}, ofFailing},
+		{"a quarter, of which most was before", []gap{{hour(-40), hour(10)}}, ""},
+		{"still", []gap{{hour(99), time.Time{}}}, ofFailing},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := comparison{Made: hour(100), To: hour(100)}
+			f := &observed{since: begin, last: hour(100), failed: tt.failed}
+			if c.choose(map[string]*observed{"f": f}, begin); f.left != tt.left {
+				t.Errorf("it is left out for %q; want %q", f.left, tt.left)
+			}
+		})
+	}
+}
