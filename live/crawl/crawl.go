@@ -217,35 +217,42 @@ func (c *Crawler) free(r *record, from time.Time) (at time.Time, why string) {
 	return at, why
 }
 
-// enlist takes up the feeds of the list.
+// enlist takes up the feeds of the list. What is not kept yet is kept first, so that a full disk leaves the
+// list as it was.
 func (c *Crawler) enlist(outlines []Outline) error {
-	for _, r := range c.feeds {
-		r.listed = false
-	}
+	listed := make(map[*record]Outline, len(outlines))
 	for _, o := range outlines {
 		r := c.feeds[o.URL]
 		if r == nil {
 			r = newRecord(o.URL)
 			r.Title = feed.Line(o.Title)
-			c.feeds[o.URL] = r
 			if _, err := c.keep(r, nil); err != nil {
 				return err
 			}
+			c.feeds[o.URL] = r
 		}
-		r.listed, r.Worth, r.Categories = true, o.Worth, o.Categories
+		listed[r] = o
+	}
+	for _, r := range c.feeds {
+		if _, on := listed[r]; r.Gone && !on { // it is asked for again when it is back on the list
+			r.Gone = false
+			if _, err := c.keep(r, nil); err != nil {
+				r.Gone = true
+				return err
+			}
+		}
+	}
+	for _, r := range c.feeds {
+		o, on := listed[r]
+		if r.listed = on; !on {
+			continue
+		}
+		r.Worth, r.Categories = o.Worth, o.Categories
 		if c.opt.Reader != nil { // where people rename feeds
 			r.Title = cmp.Or(feed.Line(o.Title), r.Title)
 		}
 		if w, ok := c.opt.Worth[o.URL]; ok {
 			r.Worth = w
-		}
-	}
-	for _, r := range c.feeds {
-		if r.Gone && !r.listed { // it is asked for again when it is back on the list
-			r.Gone = false
-			if _, err := c.keep(r, nil); err != nil {
-				return err
-			}
 		}
 	}
 	return c.enroll()
@@ -327,14 +334,17 @@ func (c *Crawler) reread(now time.Time) (err error) {
 	if err != nil {
 		return err
 	}
-	c.checked = outlines
-	c.unseen, c.watched = now.Sub(c.watched) > blink, now
 	same := slices.EqualFunc(left, c.left, func(a, b error) bool { return a.Error() == b.Error() })
-	if c.list != nil && same && slices.EqualFunc(outlines, c.list, Outline.equal) {
-		return nil
+	known := c.list != nil && same && slices.EqualFunc(outlines, c.list, Outline.equal)
+	if !known {
+		if err := c.enlist(outlines); err != nil {
+			return err
+		}
 	}
-	if err := c.enlist(outlines); err != nil {
-		return err
+	c.checked = outlines // whose feeds are known
+	c.unseen, c.watched = now.Sub(c.watched) > blink, now
+	if known {
+		return nil
 	}
 	for _, err := range left {
 		c.opt.Log.Warn("an outline is left out", "file", c.opt.OPML, "error", err)

@@ -240,6 +240,67 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestNewFeedsOnFullDisk: where feeds come onto the list while the disk is full, the list stays as it was, and they
+// are taken up when there is room.
+func TestNewFeedsOnFullDisk(t *testing.T) {
+	m := newFakeMiniflux(t)
+	add := func(k int64) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.feeds[k] = &fakeFeed{url: fmt.Sprintf("http://f%d.test/feed", k), every: time.Hour}
+		m.fetch(m.feeds[k])
+	}
+	own := newLife(t, newReferee(t, 30).Server, 600, address(0))
+	shadow := newLife(t, m.Server, 600)
+	shadow.Reader, shadow.Shadow = NewMiniflux(m.URL, "token"), true
+	m.now = func() time.Time { return shadow.Begin }
+	for _, tt := range []struct {
+		name string
+		life life
+		list func(n int) // of so many feeds
+	}{
+		{"own list", own, func(n int) {
+			all := []string{address(0), address(len(kinds)), address(2 * len(kinds))}
+			check(os.WriteFile(own.OPML, []byte(opml(all[:n]...)), 0o644))
+		}},
+		{"in the shadow", shadow, func(n int) {
+			for k := len(m.feeds); k < n; k++ {
+				add(int64(k + 1))
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			disk := &storetest.Disk{FS: vfs.NewMem()}
+			tt.life.disk = disk
+			tt.list(1)
+			s := tt.life.open(io.Discard)
+			defer s.Close()
+			s.round()
+			tt.list(3)
+			disk.Full.Store(true)
+			time.Sleep(100 * time.Millisecond) // the store looks again after 50
+			s.now = s.now.Add(rereading)
+			if _, err := s.Tick(); !errors.Is(err, store.ErrFull) && !errors.Is(s.listErr, store.ErrFull) {
+				t.Errorf("the list is read with %v, %v", err, s.listErr)
+			}
+			if n := strings.Count(s.get("/opml").Body.String(), "xmlUrl"); n != 1 {
+				t.Errorf("%d feeds are listed while the disk is full; want 1", n)
+			}
+			disk.Full.Store(false)
+			time.Sleep(100 * time.Millisecond)
+			s.pass(time.Hour)
+			for address, r := range s.feeds {
+				if len(r.Looks) == 0 {
+					t.Errorf("%s, which came while the disk was full, is never looked at", address)
+				}
+			}
+			if len(s.feeds) != 3 {
+				t.Errorf("%d feeds; want 3", len(s.feeds))
+			}
+		})
+	}
+}
+
 // TestNoNetwork: while this machine reaches no server, no feed fails for that, and a request a minute finds
 // out whether it does again: then all feeds are asked for within an hour. A server that alone is not reached
 // has failed.
@@ -369,6 +430,14 @@ func TestManyItems(t *testing.T) {
 		}
 	}
 	t.Errorf("2000 items take %v, and 32 000 take %v", few, many)
+}
+
+// TestSameItemTwice: two entries of a feed that nothing tells apart are one item.
+func TestSameItemTwice(t *testing.T) {
+	r := newRecord("http://a.test/feed")
+	if news := r.news([]feed.Item{{ID: 1}, {ID: 2}, {ID: 1}}, time.Now()); len(news) != 2 || r.Items != 2 {
+		t.Errorf("%d items are new, and the feed has %d; want 2", len(news), r.Items)
+	}
 }
 
 // TestDatesAhead: of a feed whose first look shows an item of next month, no date is believed:

@@ -188,6 +188,7 @@ func (r *record) news(shown []feed.Item, now time.Time) (items []feed.Item) {
 		r.count(it.Published)
 		r.Items++
 		items = append(items, it)
+		seen[it.ID] = true // two that nothing tells apart are one
 	}
 	// It remembers five times what it shows, and more of what it has shown, since it may show less for a while,
 	// and a hub sends one item alone, as a reader does.
