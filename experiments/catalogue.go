@@ -104,7 +104,11 @@ func (e *Entry) WhyNot(s Scene, level env.Level) string {
 	sources := s.Instance.Sources
 	switch fits := slices.Contains(e.Levels, level) || !e.Learns && e.FirstLevel() == env.LevelModel; {
 	case !fits && e.Learns:
-		return fmt.Sprintf("it works with knowledge %v only", e.Levels)
+		levels := make([]string, len(e.Levels))
+		for k, l := range e.Levels {
+			levels[k] = string(l)
+		}
+		return fmt.Sprintf("it works with knowledge %s only", strings.Join(levels, " and "))
 	case !fits && e.FirstLevel() == env.LevelObserved:
 		return "it needs to see the true state, with knowledge observed"
 	case !fits:

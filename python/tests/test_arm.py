@@ -85,6 +85,7 @@ def test_vector_environments():
         ({"price": (3, 2)}, "price is"),
         ({"price": float("nan")}, "price is nan"),
         ({"budget": 2}, "unknown keyword 'budget'"),
+        ({"knowledge": "all"}, 'unknown knowledge "all"; allowed are model, observed and online'),
     ],
 )
 def test_wrong_arguments(arguments, words):

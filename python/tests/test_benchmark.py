@@ -372,7 +372,8 @@ def test_the_same_policy_in_another_process_has_the_same_digest(tmp_path):
 @pytest.mark.parametrize(
     "how, words",
     [
-        ({"steps": 0}, "steps is 0; allowed is 1 or more"),
+        ({"steps": 0}, "steps is 0; allowed is 1 or more$"),
+        ({"trace": "."}, r"trace is '.'; needed is the directory of the recordings, with a file trace_hn.csv.gz or"),
         ({"tasks": []}, r"tasks is \[\]; needed is a list of names"),
         ({"tasks": "TableI-v1"}, "tasks is 'TableI-v1'; needed is a list of names"),
         ({"seeds": 0}, "seeds is 0"),
@@ -399,6 +400,22 @@ def test_an_agent_goes_to_other_processes():
     b = ephemera.benchmark(ephemera.gym_policy(flat_ages), **how, processes=2)
     assert b.row == ephemera.benchmark(ephemera.gym_policy(flat_ages), **how).row
     assert b.row["policy"] == "flat_ages" and b.row["track"] == "harvest" and list(b.row["tasks"]) == ["TableI-v1"]
+
+
+def test_one_run_in_any_track():
+    """The track says what is seen, whatever knowledge the task has."""
+    world = ephemera.task("TableI-v1")
+    for track, seen in (("parameters", "mean"), ("state", "state"), ("age", None)):
+
+        class Policy:
+            def select(self, view, seen=seen):
+                assert [k for k in ("mean", "state") if getattr(view, k) is not None] == ([seen] if seen else [])
+                return view.age * 1.0
+
+        record = ephemera.benchmark_run(Policy, world, 7, track=track, steps=20)
+        assert record["learning"]["epochs"] == 20 and record["learning"]["reward"] > 0, track
+    with pytest.raises(TypeError, match="world is 'TableI-v1'; needed are keywords"):
+        ephemera.benchmark_run(longest, "TableI-v1", 7, track="age")
 
 
 def test_one_run_goes_anywhere():
@@ -433,12 +450,17 @@ def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("class Policy:\n    def select(self, view):\n        return view.age * 1.0\n")
     short = ["--seeds", "5", "--steps", "100", "--tasks", "TableI-v1"]
+    assert main(["mine:Policy", *short, "--format", "json", "--name", "Longest (ours)"]) == 0
+    assert json.loads(capsys.readouterr().out)["policy"] == "Longest (ours)"
     assert main(["mine:Policy", *short, "--format", "json", "--out", "kept"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row["policy"] == "Policy" and row["track"] == "items" and row["seeds"] == 5
     for wrong, words in (
         ("mine:Other", "module 'mine' has no 'Other'"),
         ("nobody", "there is no policy 'nobody'; allowed are MODULE:NAME, FILE.py:NAME, "),
+        (":Policy", "there is no policy ':Policy'; allowed are MODULE:NAME, "),
+        ("mine:", "there is no policy 'mine:'; allowed are MODULE:NAME, "),
+        ("greedy-ncis", "task TableI-v1: greedy-ncis does not run on paper in world poisson: it is for pages"),
         ("nowhere.py:Policy", "nowhere.py:Policy: there is no file nowhere.py"),
         ("nowhere:Policy", "there is no module 'nowhere'"),
         ("nowhere.deep:Policy", "there is no module 'nowhere'"),

@@ -212,7 +212,7 @@ def test_wrong_one(wrong, error):
         ({"budget": 100}, "budget is 100"),
         ({"world": "moon"}, "allowed are mean, pages, poisson, and replay"),
         ({"action": "one", "budget": 2}, "a budget of 1; the costs are"),
-        ({"overspend": "maybe"}, "allowed are 'refuse' and 'truncate'"),
+        ({"overspend": "maybe"}, "allowed: 'refuse', 'truncate'$"),
         ({"budget": 0}, "budget is 0; allowed is a finite number above 0"),
         ({"budget": "much"}, "budget is 'much'; allowed is a finite number above 0"),
         ({"world": "replay", "epoch": "1h"}, "epoch is '1h'; allowed is a finite number of seconds above 0"),
@@ -224,7 +224,7 @@ def test_wrong_one(wrong, error):
         ({"knowledge": "all"}, "unknown knowledge"),
         ({"max_episode_steps": 2**70}, "max_episode_steps is 1180591620717411303424"),
         ({"max_episode_steps": -2}, "-1 for no end"),
-        ({"render_mode": "human"}, "allowed are None and 'rgb_array'"),
+        ({"render_mode": "human"}, "allowed: None, 'rgb_array'$"),
         ({"items": True}, "knowledge 'online'"),
         (
             {"instance": ephemera.Instance([ephemera.Source("x", 1, -1, 1)])},
@@ -242,7 +242,7 @@ def test_wrong_arguments(arguments, words):
     "arguments,words",
     [
         ({"moon": 1}, "unknown keyword 'moon'; allowed are budget, objective, world.* max_episode_steps, action"),
-        ({"max_episode_steps": 1.5}, "integer"),
+        ({"max_episode_steps": 1.5}, "max_episode_steps is 1.5; needed is a whole number"),
     ],
 )
 def test_wrong_types(arguments, words):

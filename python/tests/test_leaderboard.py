@@ -230,6 +230,11 @@ def test_own_rows_next_to_published_ones():
     short = ephemera.benchmark("lspe", tasks=tasks, seeds=1, steps=50)
     for how, words in (
         (lambda: ephemera.leaderboard(), "track is None; allowed is one of parameters"),
+        (
+            lambda: ephemera.leaderboard(track="harvest", policies="lspe"),
+            "policies is 'lspe'; needed is a list of names",
+        ),
+        (lambda: ephemera.leaderboard(track="harvest", tasks="Tight20-v2"), "tasks is 'Tight20-v2'; needed is a list"),
         (lambda: ephemera.leaderboard(mine, track="age"), "mine is of track harvest; allowed is 'age'"),
         (lambda: ephemera.leaderboard(short), "lspe was played for 100 epochs in all; needed are 500"),
         (lambda: ephemera.leaderboard(mine, policies=["forecast"]), "no published row of forecast; there are lspe"),

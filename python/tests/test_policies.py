@@ -111,6 +111,7 @@ def test_save_and_load(tmp_path):
         (lambda p: p.update([(4, 1.0)]), ephemera.Error, "source 4"),
         (lambda p: p.update([(1, 1.0), (1, 1.0)]), ephemera.Error, "twice"),
         (lambda p: p.update([(1, float("nan"))]), ValueError, "interest of a crawl is nan"),
+        (lambda p: ephemera.sources(["a"], [1, 2]), ValueError, "there are 1 names and 2 costs; needed is one of each"),
         (lambda p: p.update([(1, -1.0)]), ValueError, "interest of a crawl is -1"),
         (lambda p: p.update([(1, 1e101)]), ValueError, "allowed is 0 to 1e.100"),
         (lambda p: p.update([(1, 1.0, ([-1.0], [1.0]))]), ValueError, "age of an item is -1"),

@@ -149,7 +149,7 @@ def test_seeds():
         ([1, 2, 3], ValueError, "3 seeds for 2 worlds"),
         ([1, -2], ValueError, "seed is -2; allowed are 0 to 9223372036854775807"),
         (2**63 - 1, ValueError, "seed is 9223372036854775808"),
-        ([1, 1.5], TypeError, "integer"),
+        ([1, 1.5], TypeError, "seed is 1.5; needed is a whole number"),
     ]:
         with pytest.raises(error, match=words):
             env.reset(seed=seed)
@@ -279,4 +279,4 @@ def test_left_open():
         env.reset(seed=1)
     """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert "there are 0 worlds" in done.stdout and done.stderr == ""
+    assert "num_envs is 0; allowed are 1 to" in done.stdout and done.stderr == ""

@@ -84,6 +84,8 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
             raise ValueError(f"price is {price}; allowed are a number, two that rise, and None")
         self._source, self._range, self._world = source, low_high, keywords
         self._arms: dict[int, tuple[CrawlEnv, float, float]] = {}
+        if source is not None:
+            self._arm(operator.index(source))  # what is wrong with the world is said now
         self._env: CrawlEnv | None = None  # of the episode
         self._shows_state = keywords.get("knowledge") != "online"
         low, high = np.zeros(4, np.float32), np.full(4, np.inf, np.float32)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from . import _library
+from .world import whole
 
 ENDLESS = 1 << 53
 """Epochs, more than any recording has."""
@@ -47,10 +48,17 @@ def perform(
         return list(patiently(close.close, handle, "perform"))
 
 
+def steps_or_all(steps: int | None) -> int:
+    """Return epochs that are asked for, 0 standing for None, or raise."""
+    if steps is not None and whole(steps, "steps") < 1:
+        raise ValueError(f"steps is {steps}; allowed is 1 or more")
+    return steps or 0
+
+
 def steps_of(world: dict[str, Any], steps: int) -> int:
     """Return the epochs of a run, 0 standing for all of a recording."""
     if not steps and "trace" not in world["world"]:
-        raise ValueError("the world does not end; the number of steps is needed")
+        raise ValueError("steps is None, which is all of a recording, and this world does not end; needed is a number")
     return steps or ENDLESS
 
 

@@ -93,7 +93,13 @@ def leaderboard(
         policies: names of the published rows that are shown; None for all, ``[]`` for none.
         tasks: that are shown; by default those of ``own``, and without these all that published rows have.
     """
+    for k, of in {"policies": policies, "tasks": tasks}.items():
+        if isinstance(of, str):
+            raise ValueError(f"{k} is {of!r}; needed is a list of names, or None")
     mine = [b.row if isinstance(b, Benchmark) else b for b in own]
+    for r in mine:
+        if not isinstance(r, Mapping) or "track" not in r:
+            raise TypeError(f"own is {r!r}; needed is what ephemera.benchmark returned, or its row")
     tracks = list(dict.fromkeys(r["track"] for r in mine)) if track is None else [track]
     if len(tracks) != 1 or tracks[0] not in TRACKS:
         raise ValueError(f"track is {', '.join(tracks) or None}; allowed is one of {', '.join(TRACKS)}")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from . import _library
 from .batch import earned, steps_of
 from .instance import InstanceLike
-from .world import TEST_SEEDS, World, array, known, seed_of, spec
+from .world import TEST_SEEDS, World, array, known, seed_of, spec, whole
 
 Observation: TypeAlias = "NDArray[np.floating[Any]] | dict[str, NDArray[np.floating[Any]]]"
 
@@ -117,23 +117,23 @@ class _Worlds(_library.Handle):
         }  # fmt: skip
         for name, values in allowed.items():
             if form[name] not in values:
-                raise ValueError(f"{name} is {form[name]!r}; allowed are {' and '.join(map(repr, values))}")
+                raise ValueError(f"{name} is {form[name]!r}; allowed: {', '.join(map(repr, values))}")
         world: Any = {k: v for k, v in keywords.items() if k not in form}
         self.named, self.level = spec(instance, **world), world.get("knowledge") or "model"
         if form["items"] and self.level != "online":
-            raise ValueError("items are seen with knowledge 'online'")
+            raise ValueError(f"items is True and knowledge {self.level!r}; items are seen with knowledge 'online'")
         steps = form["max_episode_steps"]
-        if steps not in (None, -1) and not 1 <= operator.index(steps) < 2**53:
+        if steps not in (None, -1) and not 1 <= whole(steps, "max_episode_steps") < 2**53:
             raise ValueError(f"max_episode_steps is {steps}; allowed is 1 or more, and -1 for no end")
-        self.worlds = operator.index(worlds)
-        if not 1 <= self.worlds <= 1 << 24 or threads < 1:
-            raise ValueError(
-                f"there are {worlds} worlds on {threads} threads; allowed are 1 to {1 << 24} and 1 thread or more"
-            )
+        self.worlds = whole(worlds, "num_envs")
+        if not 1 <= self.worlds <= 1 << 24:
+            raise ValueError(f"num_envs is {worlds}; allowed are 1 to {1 << 24}")
+        if whole(threads, "threads") < 1:
+            raise ValueError(f"threads is {threads}; allowed is 1 or more")
         settings = {
-            **self.named, "window": operator.index(world.get("window") or 0), "worlds": self.worlds,
+            **self.named, "window": whole(world.get("window") or 0, "window"), "worlds": self.worlds,
             "limit": 0 if steps in (None, -1) else operator.index(steps), "scaled": bool(form["scaled"]),
-            "truncate": form["overspend"] == "truncate", "autoreset": autoreset, "threads": operator.index(threads),
+            "truncate": form["overspend"] == "truncate", "autoreset": autoreset, "threads": whole(threads, "threads"),
         }  # fmt: skip
         self.tests = run is not None  # of a policy, by whom the seeds were chosen for it
         if run is not None:

@@ -264,4 +264,6 @@ def sources(names: Iterable[str], costs: Iterable[float] | None = None, budget: 
     """Return an instance for a crawler that knows no more than names and costs (knowledge ``online``)."""
     named = list(names)
     prices = [1.0] * len(named) if costs is None else list(costs)
+    if len(prices) != len(named):
+        raise ValueError(f"there are {len(named)} names and {len(prices)} costs; needed is one of each source")
     return Instance([Source(n, 0, 1, 0, cost=c) for n, c in zip(named, prices, strict=True)], budget, "own")

@@ -10,9 +10,8 @@ import io
 import itertools
 import json
 import math
-import operator
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -22,12 +21,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _library, document
-from .batch import perform
+from .batch import perform, steps_or_all
 from .instance import InstanceLike
 from .loop import RAW, Gym, Stage
 from .policies import View
 from .references import Entry, catalogue
-from .world import TEST_SEEDS, World, seed_of, spec
+from .world import TEST_SEEDS, World, seed_of, spec, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,8 +162,8 @@ class _Scene:
             raise ValueError(
                 "a window is drawn by environments; window=None runs policies on the part that is held out"
             )
-        self.instance, self.world, self.seed, self.seeds = instance, world, seed_of(seed), operator.index(seeds)
-        self.steps = operator.index(steps or 0)
+        self.instance, self.world, self.seed, self.seeds = instance, world, seed_of(seed), whole(seeds, "seeds")
+        self.steps = steps_or_all(steps)
         self.level = world.get("knowledge")  # None where each policy has its own
         self.evaluation = evaluation
         self.named = spec(instance, **world)
@@ -282,7 +281,7 @@ def run(
         world: keywords that name the world; :class:`ephemera.CrawlEnv` explains them. Without
             ``knowledge`` a policy of the catalogue has the first of its levels, and one of Python ``model``.
     """
-    scene = _Scene(instance, steps, seed, 1, operator.index(evaluation or 0), world)
+    scene = _Scene(instance, steps, seed, 1, whole(evaluation or 0, "evaluation"), world)
     (((record,), learns),) = scene.records([player(None, policy)])
     curve = np.array([(c["epoch"], c["reward"], c["crawls"]) for c in record["curve"]], np.float64).reshape(-1, 3)
     return Run(Outcome(record["learning"]), Outcome(record["learned"]) if learns else None, curve)
@@ -467,7 +466,7 @@ def compare(
             ``knowledge`` each policy of the catalogue has the first of its levels, and those of Python
             ``model``; with it all have that one.
     """
-    if isinstance(policies, str):
+    if isinstance(policies, str) or not isinstance(policies, Iterable):
         raise ValueError(f"policies is {policies!r}; needed is a list of policies, or a mapping of names to them")
     pairs: list[tuple[str | None, PolicyLike]] = (
         list(policies.items()) if isinstance(policies, Mapping) else [(None, p) for p in policies]
@@ -477,7 +476,7 @@ def compare(
     if not names or len(set(names)) < len(names):
         raise ValueError(f"the policies are {names}; needed is one at least, each with a name of its own")
     scene = _Scene(instance, steps, seed, seeds, 0, world)
-    records = scene.records(players, operator.index(workers or 0))
+    records = scene.records(players, whole(workers or 0, "workers"))
     of = [(p.row, learns, r) for p, (r, learns) in zip(players, records, strict=True)]
     return compared(of, scene.levels(players), seeds, seed)
 

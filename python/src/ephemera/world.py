@@ -50,9 +50,17 @@ def known(keywords: Iterable[str], *of: type) -> None:
             raise TypeError(f"unknown keyword {name!r}; allowed are {', '.join(dict.fromkeys(names))}")
 
 
+def whole(value: Any, name: str) -> int:
+    """Return a whole number, or raise."""
+    try:
+        return operator.index(value)
+    except TypeError:  # such as 1e4
+        raise TypeError(f"{name} is {value!r}; needed is a whole number, an int") from None
+
+
 def seed_of(seed: int) -> int:
     """Return a seed, which an int64 holds, or raise."""
-    if not 0 <= operator.index(seed) < 2**63:
+    if not 0 <= whole(seed, "seed") < 2**63:
         raise ValueError(f"seed is {seed}; allowed are 0 to {2**63 - 1}")
     return operator.index(seed)
 

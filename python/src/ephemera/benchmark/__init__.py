@@ -7,7 +7,6 @@ import itertools
 import json
 import math
 import multiprocessing
-import operator
 import os
 import pickle
 import re
@@ -29,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _library, document, identity
-from ..batch import perform
+from ..batch import perform, steps_or_all
 from ..loop import RAW, Gym, Stage
 from ..policies import get
 from ..runs import Comparison, Player, PolicyLike, compared, player
 from ..tasks import EPOCHS, RECORDINGS, TASKS, TRACKS, played, task
-from ..world import TEST_SEEDS, spec
+from ..world import TEST_SEEDS, spec, whole
 
 FORMAT = 1  # of what is kept
 _SHORT = 20  # epochs that tell one policy from another
@@ -52,10 +51,10 @@ def _tasks(track: str, names: Sequence[str] | None, trace: str | os.PathLike[str
         raise ValueError(f"track is {track!r}; allowed are {', '.join(TRACKS)}")
     of = [n for n in TASKS if played(n, track)]
     room = None if trace is None else Path(trace)
-    if room is not None and not room.is_dir():
+    if room is not None and not any((room / file).is_file() for file in RECORDINGS.values()):
         raise ValueError(
-            f"trace is {os.fspath(room)!r}; needed is the directory of the recordings, in which files have the names "
-            f"{', '.join(dict.fromkeys(RECORDINGS.values()))}"
+            f"trace is {os.fspath(room)!r}; needed is the directory of the recordings, with a file "
+            f"{' or '.join(dict.fromkeys(RECORDINGS.values()))}"
         )
     files = {n: room / RECORDINGS[n] for n in of if n in RECORDINGS and room is not None}
     if names is None:
@@ -94,7 +93,7 @@ def benchmark_run(
 
     Args:
         policy: as in :func:`ephemera.run`.
-        world: keywords as :func:`ephemera.task` returns them.
+        world: keywords as :func:`ephemera.task` returns them; the track says what knowledge there is.
         seed: of the world.
         track: what the policy sees; one of :data:`ephemera.TRACKS`.
         steps: epochs; None for all of a recording.
@@ -102,10 +101,12 @@ def benchmark_run(
     """
     p = player(name, policy)
     _check(p, track)
-    world = dict(world)
-    instance = world.pop("instance", "paper")
+    if not isinstance(world, dict):
+        raise TypeError(f"world is {world!r}; needed are keywords, as ephemera.task returns them")
     level = TRACKS[track]
-    epochs = _epochs(steps) or 0
+    world = world | {"knowledge": level}
+    instance = world.pop("instance", "paper")
+    epochs = steps_or_all(steps)
     if p.make is None:
         run = spec(instance, **world)
         (record,) = perform(run, level, [(p.settings, {"steps": epochs, "evaluation": 0, "seed": seed})], 1)
@@ -123,13 +124,6 @@ def benchmark_run(
         return stage.record(lambda: next(made), p.row, seed, level)[0] | {"learns": hasattr(first, "frozen")}
     finally:
         stage.close()
-
-
-def _epochs(steps: int | None) -> int | None:
-    """Return a number of epochs, or None, or raise."""
-    if steps is not None and operator.index(steps) < 1:
-        raise ValueError(f"steps is {steps}; allowed is 1 or more, and None")
-    return None if steps is None else operator.index(steps)
 
 
 def _check(p: Player, track: str) -> None:
@@ -282,11 +276,11 @@ def benchmark(
     if track is None:
         track = p.entry.tracks[p.entry.levels[0]] if p.entry else "harvest" if isinstance(first, Gym) else "items"
     _check(p, track)
-    if not 1 <= operator.index(seeds) <= len(TEST_SEEDS):
+    if not 1 <= whole(seeds, "seeds") <= len(TEST_SEEDS):
         raise ValueError(f"seeds is {seeds}; allowed are 1 to {len(TEST_SEEDS)}")
-    if operator.index(processes) < 1:
+    if whole(processes, "processes") < 1:
         raise ValueError(f"processes is {processes}; allowed is 1 or more")
-    steps = _epochs(steps)
+    steps = steps_or_all(steps) or None
     if out is not None and Path(out).exists() and not Path(out).is_dir():
         raise ValueError(f"out is {os.fspath(out)!r}, a file; allowed is a directory, which need not be there yet")
     worlds = _tasks(track, tasks, trace)
@@ -303,7 +297,7 @@ def benchmark(
         for seed in of:
             if kept is not None and (record := kept.read(t, seed)) is not None:
                 records[t, seed] = record
-    whole = sum(map(len, under.values()))
+    in_all = sum(map(len, under.values()))
     todo = [(t, seed) for t, of in under.items() for seed in of if (t, seed) not in records]
 
     def keep(t: str, seed: int, record: dict[str, Any]) -> None:
@@ -311,7 +305,7 @@ def benchmark(
         if kept is not None:
             kept.write(t, seed, record)
         if progress is not None:
-            progress(len(records), whole)
+            progress(len(records), in_all)
 
     if kept is not None:
         kept.room.mkdir(parents=True, exist_ok=True)
@@ -404,6 +398,11 @@ def _perform(run: dict[str, Any]) -> tuple[str, int, dict[str, Any]]:
     t = run.pop("task")
     try:
         return t, run["seed"], benchmark_run(**run)
+    except _library.Error as e:
+        if hasattr(e, "__notes__"):
+            e.add_note(f"task {t}")
+            raise
+        raise _library.Error(f"task {t}: {e}") from None
     except Exception as e:
         if hasattr(e, "__notes__"):  # of the policy
             e.add_note(f"task {t}")

@@ -18,8 +18,8 @@ from . import benchmark
 
 def policy(text: str) -> Any:
     """Return the policy of a name: ``MODULE:NAME``, with modules of this directory too, a file's or the catalogue's."""
-    module, colon, name = text.rpartition(":")  # the last: a file of Windows has one of its own
-    if not colon:
+    module, _, name = text.rpartition(":")  # the last: a file of Windows has one of its own
+    if not module or not name:
         if text not in (names := [e.name for e in catalogue()]):
             raise ValueError(f"there is no policy {text!r}; allowed are MODULE:NAME, FILE.py:NAME, {', '.join(names)}")
         return text
@@ -61,6 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     p.add_argument("--seeds", type=int, default=10, help="how many of the test seeds; default: 10")
     p.add_argument("--steps", type=int, help="epochs of a run, but of a recording; default: those of each task")
     p.add_argument("--out", type=Path, help="directory that keeps each run; the same command goes on with it")
+    p.add_argument("--name", help="what its row is called; default: the policy's own name")
     p.add_argument("--processes", type=int, default=1, help="runs at a time; default: 1")
     p.add_argument("--trace", type=Path, help="the directory of the recordings; without, their tasks are left out")
     p.add_argument("--format", choices=("table", "markdown", "latex", "json"), default="table")
@@ -73,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         found = benchmark(
             policy(a.policy), a.track, tasks=a.tasks, seeds=a.seeds, steps=a.steps, out=a.out, processes=a.processes,
-            trace=a.trace, progress=show,
+            trace=a.trace, name=a.name, progress=show,
         )  # fmt: skip
     except (OSError, TypeError, ValueError) as e:
         if own(e):
