@@ -9,8 +9,9 @@ import "time"
 const (
 	// small is by how much a clock is set forward at most when a program's time falls behind it.
 	small = 2 * time.Second
-	// behind is by how much a clock is set back at most when a program's time waits for it.
-	behind = time.Minute
+	// Behind is by how much a clock is set back at most when a program's time waits for it. Where a time
+	// lies before an earlier one by more, the clock was set.
+	Behind = time.Minute
 	// little is less than a clock is set by: the two clocks are read one after the other.
 	little = 100 * time.Millisecond
 )
@@ -47,7 +48,7 @@ func Step(before, after Reading) time.Duration {
 func Follow(kept, read Reading) (by Reading, now time.Time, set time.Duration) {
 	step := Step(kept, read)
 	switch {
-	case step > small || step < -behind:
+	case step > small || step < -Behind:
 		return read, read.Time, step
 	case step < -little || kept.Uptime.Boot != read.Uptime.Boot:
 		return read, read.Time, 0

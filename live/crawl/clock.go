@@ -10,12 +10,7 @@ import (
 	"ephemera/live/store"
 )
 
-const (
-	// behind is by how much a time lies before the latest one when the clock was set back.
-	behind = time.Minute
-
-	readingName = "clock"
-)
+const readingName = "clock"
 
 // clock returns the time, which never lies before an earlier one. All that was kept goes
 // with the machine's clock where that is set, so that each wait lasts as long as it was to.
@@ -29,7 +24,7 @@ func (c *Crawler) clock() time.Time {
 	case by != 0:
 		c.learner.Shift(by)
 		c.set(shift{by: by}, by)
-	case c.latest.Sub(now) > behind: // the store finds out when it is asked what is due
+	case c.latest.Sub(now) > clock.Behind: // the store finds out when it is asked what is due
 		c.learner.Select(now, 0) // goes back, before it is saved
 		c.set(shift{by: now.Sub(c.latest), after: now}, 0)
 	case changed:

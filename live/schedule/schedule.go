@@ -33,6 +33,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"ephemera/live/clock"
 )
 
 // Completed is the due time of a URL that is not to be fetched again.
@@ -173,9 +175,6 @@ func New(delay int64, disk Disk, window int) *Schedule {
 	}
 }
 
-// behind is by how much a time lies before the latest one when the clock was set back.
-const behind = 60_000
-
 // Advance brings the schedule to a time: n holds at most end, and a thousand queues at most
 // become ready, those first whose time came first. It returns the URLs whose holds ended,
 // whether there are more such holds and queues, for the next calls, and whether the clock was
@@ -187,7 +186,7 @@ const behind = 60_000
 // than now, and URLs that were discovered later, were so just now. It looks at each.
 // When a URL is due stays as it was said.
 func (s *Schedule) Advance(now int64, n int) (ended []Taken, more, back bool) {
-	if back = max(s.now, s.newest)-now > behind; back {
+	if back = max(s.now, s.newest)-now > clock.Behind.Milliseconds(); back {
 		s.setBack(now)
 	}
 	s.now = max(s.now, now)
