@@ -33,6 +33,21 @@ func TestCancelled(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
+// A run that is through when all is cancelled is kept.
+func TestCancelledAtEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := Batch{Dir: t.TempDir(), Workers: 1}
+	PerformMissing(ctx, b, []string{"a"}, func(context.Context, int) (*int, error) {
+		cancel()
+		return new(7), nil
+	})
+	b.ReadOnly = true
+	got, err := PerformMissing[int](t.Context(), b, []string{"a"}, nil)
+	if err != nil || got.Records[0] == nil || *got.Records[0] != 7 {
+		t.Errorf("what was kept is read as %+v, %v; want 7", got, err)
+	}
+}
+
 // What panics is an error that says where.
 func TestPanicIsReported(t *testing.T) {
 	err := Each(context.Background(), 3, 2, nil, func(_ context.Context, i int) error {

@@ -292,7 +292,7 @@ func PerformMissing[R any](
 	err := Each(ctx, len(todo), b.Workers, b.Progress, func(ctx context.Context, k int) error {
 		i := todo[k]
 		x, err := perform(ctx, i)
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil { // it did not fail
 			return err
 		}
 		if err == nil && b.Dir != "" {
