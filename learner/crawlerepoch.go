@@ -108,6 +108,9 @@ func (c *Crawler) turn(now time.Time) {
 	c.begin(epoch)
 }
 
+// Next returns when the next epoch begins.
+func (c *Crawler) Next() time.Time { return c.at(c.view.Epoch + 1) }
+
 // epochOf returns the epoch of a time.
 func (c *Crawler) epochOf(t time.Time) int { return int(t.Sub(c.start) / c.opt.Epoch) }
 

@@ -241,6 +241,7 @@ type Belief struct {
 	Interest float64   // published per hour
 	Last     time.Time // epoch of its last crawl; zero before
 	Due      time.Time // when a crawl is worth its price; zero for never
+	Free     time.Time // when it may be crawled, worth it or not
 	Price    float64   // of a crawl: what it has to bring, or save, beyond what waiting would
 
 	// Under freshness, where there are no items: changes per hour, and the probability that
@@ -264,6 +265,7 @@ func (c *Crawler) Belief(source string) (b Belief, err error) {
 	if c.src[i].Done > 0 {
 		last = c.view.Epoch
 	}
+	b.Free = c.at(c.limits.NotBefore[i])
 	due := float64(c.limits.NotBefore[i])
 	if c.pages() {
 		changes, unseen, ahead := c.items.EstimatePage(i)

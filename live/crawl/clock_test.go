@@ -72,7 +72,7 @@ func TestClock(t *testing.T) {
 					l := newLife(t, r.Server, 60, urls...).on(boot)
 					l.disk = vfs.NewMem()
 					s := l.open(io.Discard).pass(12 * time.Hour)
-					rate := s.Row(s.feeds[urls[0]]).PerDay
+					rate := s.view("").Row(s.feeds[urls[0]]).PerDay
 					for _, d := range steps {
 						for _, site := range r.sites {
 							if d > 0 && boot == "" && !site.must.IsZero() {
@@ -102,12 +102,12 @@ func TestClock(t *testing.T) {
 							}
 						}
 					}
-					if now := s.Row(s.feeds[urls[0]]).PerDay; boot != "" && !(now > rate/2 && now < 2*rate) {
+					if now := s.view("").Row(s.feeds[urls[0]]).PerDay; boot != "" && !(now > rate/2 && now < 2*rate) {
 						t.Errorf("a feed had %.3g items a day, and has %.3g", rate, now)
 					}
 					now := s.now.Add(s.Ahead)
 					for _, row := range s.view("").Feeds {
-						if row := s.Row(row); row.Last.After(now) || row.Due.Sub(now) > 36*time.Hour {
+						if row := s.view("").Row(row); row.Last.After(now) || row.Due.Sub(now) > 36*time.Hour {
 							t.Errorf("at %v the last look at %s was at %v, the next is at %v",
 								now, row.Name(), row.Last, row.Due)
 						}

@@ -54,7 +54,7 @@ func TestImport(t *testing.T) {
 	s.pass(10 * time.Minute) // so that the learner takes up the last answers
 	other.pass(10 * time.Minute)
 	for k := range 2 {
-		a, b := s.Row(s.feeds[address(k)]).PerDay, other.Row(other.feeds[address(k)]).PerDay
+		a, b := s.view("").Row(s.feeds[address(k)]).PerDay, other.view("").Row(other.feeds[address(k)]).PerDay
 		if !(math.Abs(a-b) < .3*a) {
 			t.Errorf("feed %d: %v items a day, then %v", k, a, b)
 		}
@@ -191,7 +191,7 @@ func TestOtherVersion(t *testing.T) {
 	l := newLife(t, r.Server, 30, address(0), address(1))
 	s := l.open(io.Discard).pass(75 * time.Hour)
 	s.pass(10 * time.Minute) // so that the learner takes up the last answers
-	before, items := s.Row(s.feeds[address(0)]).PerDay, s.stats.Items
+	before, items := s.view("").Row(s.feeds[address(0)]).PerDay, s.stats.Items
 	l.Begin = s.now
 	check(s.save(s.now, true))
 	var kept snapshot
@@ -207,7 +207,7 @@ func TestOtherVersion(t *testing.T) {
 	again := l.open(io.Discard)
 	defer again.Close()
 	again.pass(10 * time.Minute)
-	if after := again.Row(again.feeds[address(0)]).PerDay; !(math.Abs(before-after) < .1*before) {
+	if after := again.view("").Row(again.feeds[address(0)]).PerDay; !(math.Abs(before-after) < .1*before) {
 		t.Errorf("a feed has %v items a day, and anew %v", before, after)
 	}
 	if n := again.stats.Items; n < items {
@@ -282,7 +282,7 @@ func TestHeldOverRestart(t *testing.T) {
 			for s.now.Before(until.Add(-time.Minute)) {
 				s.pass(time.Minute)
 				for _, f := range s.view("").Feeds {
-					row := s.Row(f)
+					row := s.view("").Row(f)
 					due := row.Due.Add(-step).Sub(until)
 					if due < 0 || row.Reason == "it is due, and others come first" {
 						t.Errorf("%v before its hour is over, the next look at %s is %v after that: %s",

@@ -184,7 +184,7 @@ func TestMovedTogether(t *testing.T) {
 		}
 	}
 	for _, r := range s.view("").Feeds {
-		if row := s.Row(r); (r.ID.URL == b) != strings.Contains(row.Reason, "asked for as") {
+		if row := s.view("").Row(r); (r.ID.URL == b) != strings.Contains(row.Reason, "asked for as") {
 			t.Errorf("%s: %s", r.ID.URL, row.Reason)
 		}
 	}

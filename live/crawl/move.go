@@ -156,21 +156,23 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 	if err != nil {
 		return 0, err
 	}
-	epoch, _ := c.opt.epoch()
 	now := c.clock()
-	for at := now; at.Before(now.Add(length)); at = at.Add(epoch) {
+	for at := now; at.Before(now.Add(length)); at = l.Next() {
 		for _, address := range l.Select(at, math.MaxInt) {
 			r := c.feeds[address]
 			crawl := learner.Crawl{Source: address, At: at}
-			if free, _ := c.free(r, at); free.After(at) {
-				crawl.Outcome, crawl.NotBefore = learner.Failed, free
+			if free, _ := c.free(r, at); free.Sub(at) > c.opt.lead() {
+				crawl.Outcome, crawl.NotBefore = learner.Failed, free.Add(-c.opt.lead())
 			} else {
 				looks++
 				fmt.Fprintf(w, "%s  %s\n", at.Local().Format("Mon 2 Jan 2006 15:04"), r.Name())
 				b, _ := l.Belief(address) // it knows those that it names
 				if !r.Last.IsZero() {
 					wait, _ := c.usual(r, at)
-					crawl.NotBefore = at.Add(wait)
+					if r.Why == published { // so it asks again
+						wait = max(wait, r.NotBefore.Sub(r.Tried))
+					}
+					crawl.NotBefore = at.Add(wait - c.opt.lead())
 				}
 				if !b.Last.IsZero() {
 					since := at.Sub(b.Last)

@@ -72,6 +72,7 @@ type view struct {
 	Page      int     // of feeds, from 1
 	ByName    bool    // in place of by the next look
 	Compared  *comparison
+	Spare     bool           // there are requests enough to look at each feed as often as it may be
 	Where     *time.Location // whose times are shown
 	ZoneError string
 }
@@ -182,8 +183,8 @@ func (r *record) Shade(n int) float64 {
 }
 
 // Row says what is thought of a feed, and why it is looked at when.
-func (c *Crawler) Row(r *record) feedRow {
-	row := feedRow{record: r}
+func (v *view) Row(r *record) feedRow {
+	c, row := v.Crawler, feedRow{record: r}
 	b, err := c.learner.Belief(r.ID.URL)
 	switch {
 	case r.Gone:
@@ -195,6 +196,9 @@ func (c *Crawler) Row(r *record) feedRow {
 	case err != nil:
 		row.Reason = "it is where another feed of the list is, and is asked for as " + r.same.Name()
 		return row
+	}
+	if v.Spare { // no look has to be worth more than others
+		b.Due = b.Free
 	}
 	row.Due, row.Reason = c.free(r, c.latest)
 	epoch, _ := c.opt.epoch()
@@ -267,7 +271,24 @@ func (c *Crawler) view(name string) *view {
 	v.One, v.Feeds = c.named(name), c.onList()
 	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })
 	v.Held = c.heldRows(v.Feeds)
+	v.Spare = c.spare()
 	return v
+}
+
+// spare reports whether there are requests enough to look at each feed as often as it may be, by the waits of now.
+func (c *Crawler) spare() bool {
+	epoch, _ := c.opt.epoch()
+	wanted := 0. // an hour
+	for address, r := range c.feeds {
+		if !c.learner.Has(address) {
+			continue
+		}
+		at, _ := c.free(r, c.latest)
+		wait := max(epoch, at.Sub(r.Tried)-c.opt.lead(), c.opt.Shortest-c.opt.lead())
+		epochs := (wait + epoch - 1) / epoch // begun ones
+		wanted += 1 / (epochs * epoch).Hours()
+	}
+	return wanted <= c.opt.PerHour
 }
 
 // Today returns what today has brought, or nil before the first request of all.

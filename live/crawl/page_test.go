@@ -78,7 +78,7 @@ func TestNextLook(t *testing.T) {
 	s.now = s.now.Add(3 * time.Hour) // in which it did not run
 	v := s.view("")
 	for _, r := range v.Feeds {
-		if row := s.Row(r); !row.Due.IsZero() && row.Due.Before(v.Now) {
+		if row := v.Row(r); !row.Due.IsZero() && row.Due.Before(v.Now) {
 			t.Errorf("at %v the next look at %s is at %v: %s", v.Now, r.Name(), row.Due, row.Reason)
 		}
 	}
@@ -93,7 +93,7 @@ func TestNextLookOfOne(t *testing.T) {
 	planned := 0
 	for range 60 {
 		s.pass(time.Minute)
-		row := s.Row(s.view("").Feeds[0])
+		row := s.view("").Row(s.feeds[address(0)])
 		if strings.Contains(row.Reason, "others") {
 			t.Errorf("at %v its next look is at %v: %s", s.now, row.Due, row.Reason)
 		}
@@ -355,5 +355,90 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("that a delay is known is %v: %s", known, text)
 		}
 		s.pass(6 * time.Hour)
+	}
+}
+
+// TestNextLookIsThen: where there are requests for all, the page says of nearly all looks when they are, to an epoch.
+func TestNextLookIsThen(t *testing.T) {
+	var urls []string
+	for _, k := range []int{0, 1, 2, 3, 4, 5, 21, 28, 30, 33, 39, 40} {
+		urls = append(urls, address(k))
+	}
+	for _, perHour := range []float64{60, 200} {
+		s := newLife(t, newReferee(t, perHour).Server, perHour, urls...).open(io.Discard).pass(24 * time.Hour)
+		epoch, _ := s.opt.epoch()
+		said := map[*record]map[time.Time]string{} // of the looks that are to come: when, and why then
+		right, wrong := 0, map[string]int{}
+		for range 24 * 60 {
+			before := map[*record]time.Time{}
+			v := s.view("")
+			for _, r := range v.Feeds {
+				row := v.Row(r)
+				if before[r] = r.Tried; said[r] == nil {
+					said[r] = map[time.Time]string{}
+				}
+				said[r][row.Due] = row.Reason
+			}
+			s.pass(time.Minute)
+			for _, r := range v.Feeds {
+				if r.Tried.Equal(before[r]) {
+					continue
+				}
+				for due, why := range said[r] {
+					if due.Sub(r.Tried).Abs() <= epoch {
+						right++
+					} else {
+						wrong[why]++
+					}
+				}
+				said[r] = nil
+			}
+		}
+		n := 0
+		for _, k := range wrong {
+			n += k
+		}
+		if right < 500 || 20*n > right {
+			t.Errorf("%v an hour: %d times are right, and %d wrong: %v", perHour, right, n, wrong)
+		}
+		check(s.Close())
+	}
+}
+
+// TestPlanIsThen: the plan has the looks of the next hours when they are, to two minutes.
+func TestPlanIsThen(t *testing.T) {
+	var urls []string
+	for _, k := range []int{0, 1, 2, 3, 4, 5, 26, 33, 40} {
+		urls = append(urls, address(k))
+	}
+	s := newLife(t, newReferee(t, 60).Server, 60, urls...).open(io.Discard).pass(24*time.Hour + 3*time.Minute)
+	defer s.Close()
+	var plan bytes.Buffer
+	planned := map[string][]time.Time{}
+	must(s.Plan(&plan, 3*time.Hour))
+	for line := range strings.Lines(plan.String()) {
+		at, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		planned[name] = append(planned[name], must(time.ParseInLocation("Mon 2 Jan 2006 15:04", at, time.Local)))
+	}
+	begin := s.now
+	s.pass(3 * time.Hour)
+	right, wrong := 0, 0
+	var not []string
+	for _, r := range s.feeds {
+		for _, l := range r.Looks {
+			near := func(at time.Time) bool { return at.Sub(l.At).Abs() < 2*time.Minute }
+			if l.At.Before(begin) {
+				continue
+			}
+			if slices.ContainsFunc(planned[r.Name()], near) {
+				right++
+			} else {
+				wrong++
+				not = append(not, r.Name()+l.At.Local().Format(" 15:04:05"))
+			}
+		}
+	}
+	if right < 60 || wrong > 0 {
+		t.Errorf("%d looks of 3 hours are planned, and %d are not, %v:\n%s", right, wrong, not, &plan)
 	}
 }
