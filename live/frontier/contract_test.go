@@ -519,6 +519,24 @@ func TestSetActive(t *testing.T) {
 	s.want(s.get(anyCrawl), "http://h/1 http://h/2")
 }
 
+// TestSetActiveMeanwhile: what a call under way has not handed out yet stays.
+func TestSetActiveMeanwhile(t *testing.T) {
+	const n = 3000
+	s := serve(t)
+	long := map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("x", 1500)}}}
+	items := make([]*pb.URLItem, n)
+	for i := range items {
+		items[i] = discoveredInfo(&pb.URLInfo{Url: fmt.Sprintf("http://h%d/", i), Metadata: long})
+	}
+	s.put(items...)
+	stream := must(s.GetURLs(ctx, anyCrawl))
+	must(stream.Recv())
+	must(s.SetActive(ctx, &pb.Active{State: false}))
+	if got := 1 + len(all(stream)); got > 1000 {
+		t.Errorf("%d of %d URLs are handed out, most of them after nothing was to be", got, n)
+	}
+}
+
 func TestLists(t *testing.T) {
 	s := serve(t)
 	s.want(s.stats("none", ""), "size 0 process 0 queues 0 completed 0 active 0 crawl DEFAULT")

@@ -551,6 +551,9 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 			if err != nil {
 				return s.failure(err)
 			}
+			if s.inactive.Load() {
+				return nil // the others come back after their holds
+			}
 			// A discovered URL may be due before it was known: it has priority.
 			s.metrics.behind.Observe(float64(now-max(record.Due, record.Created)) / 1000)
 			if err := stream.Send(info); err != nil {
