@@ -10,6 +10,7 @@ import (
 	"math"
 	"time"
 
+	"google.golang.org/grpc"
 	headers "google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -145,7 +146,7 @@ func Export(w io.Writer, s *store.Store) (n int, err error) {
 func ExportFrom(ctx context.Context, w io.Writer, client pb.URLFrontierClient) (n int, err error) {
 	out := bufio.NewWriter(w)
 	ctx = toMove(ctx)
-	crawls, err := client.ListCrawls(ctx, &pb.Local{})
+	crawls, err := client.ListCrawls(ctx, &pb.Local{}, grpc.MaxCallRecvMsgSize(math.MaxInt32)) // in one message
 	if err != nil {
 		return 0, err
 	}

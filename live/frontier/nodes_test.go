@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -153,8 +154,16 @@ func TestOtherPlace(t *testing.T) {
 	}
 }
 
+// ender is a writer that ends what writes to it.
+type ender func()
+
+func (e ender) Write(b []byte) (int, error) {
+	e()
+	return len(b), nil
+}
+
 // TestLongListOfCrawls: the names of so many crawls that they take more than the 4 MB of a message that clients
-// read by default reach a client that reads more, also those of another node.
+// read by default reach a client that reads more, also those of another node. An export is such a client.
 func TestLongListOfCrawls(t *testing.T) {
 	nodes := neighbours(t, 2)
 	const n = 17_000
@@ -170,6 +179,10 @@ func TestLongListOfCrawls(t *testing.T) {
 		if _, err := s.ListCrawls(ctx, &pb.Local{}); status.Code(err) != codes.ResourceExhausted {
 			t.Errorf("a client that reads 4 MB gets the error %v", err)
 		}
+	}
+	some, enough := context.WithCancel(ctx)
+	if exported, err := ExportFrom(some, ender(enough), nodes[0].URLFrontierClient); exported == 0 {
+		t.Errorf("nothing is exported: %v", err)
 	}
 }
 
