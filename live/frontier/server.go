@@ -236,13 +236,20 @@ type answer[Out any] struct {
 }
 
 // converse answers what a stream brings, in order, with so many answers waiting for
-// the disk at most.
+// the disk at most. When it returns nothing of the stream is being handled any more.
 func converse[In, Out any](
 	s *Server, stream grpc.BidiStreamingServer[In, Out], ahead int, handle func(*In) answer[*Out],
 ) error {
 	s.metrics.puts.Inc()
 	answers := make(chan answer[*Out], ahead)
 	var failed error
+	var handling sync.Mutex
+	ended := false
+	defer func() {
+		handling.Lock()
+		ended = true
+		handling.Unlock()
+	}()
 	go func() {
 		defer close(answers)
 		for {
@@ -254,7 +261,13 @@ func converse[In, Out any](
 				return
 			}
 			began := time.Now()
+			handling.Lock()
+			if ended {
+				handling.Unlock()
+				return
+			}
 			a := handle(in)
+			handling.Unlock()
 			a.began = began
 			select {
 			case answers <- a:
