@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from test_crawler import fetch
 
+import ephemera
+
 README = Path(__file__).parents[1] / "README.md"
 EXAMPLES = README.parent / "examples"
 
@@ -44,8 +46,11 @@ def test_readme(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     command("train", "-steps", 100, "-out", "DIR")
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.M | re.S)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     names = {"fetch": fetch}
     for block in blocks:
         exec(re.sub(r"\bsteps=[\d_]+", "steps=100", block), names)
+    lspe = ephemera.leaderboard(track="harvest", policies=["lspe"]).rows[0]["tasks"]["Tight20-v2"]["share"]
+    shares = [r["learning"]["of_whittle"] for r in names["records"][5:]]
+    assert sum(shares) / 5 == pytest.approx(lspe, abs=1e-6), f"{shares} of Tight20-v2; the published mean is {lspe}"
     assert names["learner"].names == ["news", "blog"] and names["results"].kind == "train"

@@ -59,3 +59,8 @@ def test_from_nothing_to_a_table(tmp_path):
         done = subprocess.run(["sh", "-ec", again], cwd=tmp_path, env=env, capture_output=True, text=True)
         assert done.stdout.endswith(table)
         assert before == {f: f.stat().st_mtime_ns for f in before}
+        mine = (tmp_path / "mine.py").read_text()
+        (tmp_path / "mine.py").write_text(mine.replace("view.age / self.costs\n", "view.age / self.costs**2\n"))
+        done = subprocess.run(["sh", "-ec", again], cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert [line.split(" & ")[0] for line in done.stdout.splitlines()].count("Cheapest") == 1  # no earlier version
+        assert done.stdout != table
