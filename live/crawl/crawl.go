@@ -367,6 +367,9 @@ func (c *Crawler) reread(now time.Time) (err error) {
 func (c *Crawler) Tick() (begun int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.opt.Shadow && c.store.Full() { // what the reader fetched is read when it can be kept
+		return 0, store.ErrFull
+	}
 	gone, said := c.away, c.listErr
 	err = c.reread(c.clock())
 	switch {

@@ -87,7 +87,7 @@ func (c *Crawler) loadRecent(now time.Time) error {
 		if at.After(now) { // the clock was set back since
 			at = now
 		}
-		if now.Sub(at) < length && e.Outcome != pushed && e.Outcome != imported {
+		if now.Sub(at) < length && e.Outcome != pushed && e.Outcome != imported && !e.ByReader {
 			c.recent = append(c.recent, at)
 		}
 		return true

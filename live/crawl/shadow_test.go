@@ -2,8 +2,10 @@ package crawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"ephemera/live/feed"
+	"ephemera/live/store"
+	"ephemera/live/store/storetest"
 )
 
 // readers are fakes of readers that fetch their feeds each hour by themselves, and count what
@@ -321,6 +325,98 @@ func TestShadowUnread(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestShadowFullDisk: what the reader fetched while the disk was full is found as soon as there is room, also if the
+// disk gets full while it is read.
+func TestShadowFullDisk(t *testing.T) {
+	for _, reading := range []bool{false, true} {
+		t.Run(fmt.Sprint(reading), func(t *testing.T) {
+			r := readers(t, 3)["Miniflux"]
+			disk := &storetest.Disk{FS: vfs.NewMem()}
+			full := func(is bool) {
+				disk.Full.Store(is)
+				time.Sleep(100 * time.Millisecond) // the store looks again after 50
+			}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				if reading && strings.HasSuffix(q.URL.Path, "/entries") {
+					full(true)
+					reading = false
+				}
+				r.server.Config.Handler.ServeHTTP(w, q)
+			}))
+			defer server.Close()
+			l := newLife(t, server, 60)
+			l.Reader, l.Shadow, l.disk = NewMiniflux(server.URL, "token"), true, disk
+			was := reading
+			reading = false
+			s := l.open(io.Discard)
+			defer s.Close()
+			for range 3 {
+				r.fetch(0, s.now.Add(-time.Second))
+				s.pass(time.Hour)
+			}
+			if reading = was; !reading {
+				full(true)
+			}
+			r.fetch(0, s.now.Add(-time.Second))
+			for range 3 {
+				_, err := s.Tick()
+				s.Wait()
+				if s.now = s.now.Add(time.Minute); err != nil && !errors.Is(err, store.ErrFull) {
+					t.Error(err)
+				}
+			}
+			f := s.feeds["http://f00.test/feed"]
+			if len(f.Looks) != 3 {
+				t.Errorf("%d looks before there is room; want 3", len(f.Looks))
+			}
+			full(false)
+			s.pass(2 * time.Minute)
+			if f.Items != r.items(0) || len(f.Looks) != 4 || f.Failures > 0 {
+				t.Errorf("%d of %d items are found in %d looks of 4", f.Items, r.items(0), len(f.Looks))
+			}
+		})
+	}
+}
+
+// TestShadowSwitched: what the reader fetched by its own rule does not count among the requests after the switch, also
+// after a kill; the learner goes on with what it knows, and feeds are asked for in the first epoch.
+func TestShadowSwitched(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		r := readers(t, 12)["Miniflux"]
+		l := newLife(t, r.server, 12)
+		l.Reader, l.Shadow = r.reader(), true
+		s := l.open(io.Discard)
+		for minute := range 12*60 - 2 {
+			if minute%2 == 0 {
+				r.fetch(minute/2%12, s.now.Add(-time.Second))
+			}
+			s.pass(time.Minute)
+		}
+		if killed {
+			check(s.store.Close())
+		} else {
+			check(s.Close())
+		}
+		l.Begin, l.Reader, l.Shadow = s.now, r.reader(), false
+		before := s.learner
+		s = l.open(io.Discard)
+		if n := s.allowance(s.now); n != 12 {
+			t.Errorf("killed: %v: %d requests of 12 are left", killed, n)
+		}
+		for address := range s.feeds {
+			was, is := must(before.Belief(address)), must(s.learner.Belief(address))
+			if d := math.Abs(is.Items - was.Items); d > 1e-9*was.Items || was.Items == 0 {
+				t.Errorf("killed: %v: %s is thought to have %v items an hour, and had %v",
+					killed, address, is.Items, was.Items)
+			}
+		}
+		if s.pass(6 * time.Minute); r.asked() == 0 { // an epoch
+			t.Errorf("killed: %v: no feed is asked for in the first minutes", killed)
+		}
+		check(s.Close())
 	}
 }
 

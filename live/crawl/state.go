@@ -112,8 +112,9 @@ type entry struct {
 	Truncated bool         `json:"truncated,omitempty"`
 	Worth     float64      `json:"worth"` // of each item
 	NotBefore time.Time    `json:"not_before"`
-	Previous  time.Time    `json:"previous,omitzero"` // look at the feed; zero for the first
-	Unseen    bool         `json:"unseen,omitempty"`  // the reader may have fetched the feed more often since then
+	Previous  time.Time    `json:"previous,omitzero"`   // look at the feed; zero for the first
+	ByReader  bool         `json:"by_reader,omitempty"` // it fetched the feed by its own rule, and nobody asked it to
+	Unseen    bool         `json:"unseen,omitempty"`    // the reader may have fetched the feed more often since then
 
 	seq uint64 // 1, 2, …
 }

@@ -35,12 +35,12 @@ func (c *Crawler) take(r *record, l *Look) error {
 	if c.opt.Reader == nil {
 		c.away = nil
 	}
+	before := *r
 	r.byList = l.byList
 	if r.unread != nil {
 		l.unseen = l.unseen || !r.unread.fetched.Equal(l.At)
 		r.unread = nil
 	}
-	before := *r
 	if r.Checked = l.At; c.opt.Shadow { // by the reader's clock, which may be another
 		if at := l.At.Round(0); at.Before(now) {
 			now = at
@@ -54,7 +54,8 @@ func (c *Crawler) take(r *record, l *Look) error {
 		r.Error = res.Err.Error()
 	}
 	asks := false // its hub
-	e := entry{At: now, Outcome: res.Outcome, Previous: r.Last, Unseen: c.opt.Shadow && l.unseen}
+	e := entry{At: now, Outcome: res.Outcome, Previous: r.Last}
+	e.ByReader, e.Unseen = c.opt.Shadow, c.opt.Shadow && l.unseen
 	switch res.Outcome {
 	case feed.Gone:
 		r.Gone = true
@@ -86,7 +87,11 @@ func (c *Crawler) take(r *record, l *Look) error {
 		c.obey(r, res, now)
 	}
 	commit, err := c.note(r, &e)
-	if commit == nil { // it is as if it had not been asked, but for the time of the next request
+	switch {
+	case commit == nil && c.opt.Shadow: // it is read again
+		*r, l.Err = before, err
+		c.missed(r, l)
+	case commit == nil: // it is as if it had not been asked, but for the time of the next request
 		before.Tried, before.NotBefore, before.Why, before.Checked = r.Tried, r.NotBefore, r.Why, r.Checked
 		*r = before
 	}
