@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
 	"ephemera/baselines"
@@ -21,6 +22,7 @@ import (
 type outcome struct {
 	delays         []float64 // minutes from publication to look, without end for items that are missed
 	missed         int       // items
+	missedOn       []float64 // likewise, by the day of their publication
 	looks, empty   int
 	median, ninety float64
 	mean           float64 // of the items that were found
@@ -28,7 +30,8 @@ type outcome struct {
 
 // playFeeds has a scheduler look at feeds that show 20 items each.
 func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
-	o := &outcome{missed: rec.Rows}
+	o := &outcome{missed: rec.Rows, missedOn: make([]float64, (rec.Last-rec.First)/86400+1)}
+	rec.Each(func(_ int, at int64, _ float64) { o.missedOn[(at-rec.First)/86400]++ })
 	budget := w.Terms().Budget
 	limits := &env.Limits{Budget: budget, NotBefore: make([]int, len(rec.Names))}
 	view := func() *env.Online {
@@ -48,6 +51,7 @@ func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
 			for _, it := range c.Items {
 				if it.Age < epochs {
 					o.delays = append(o.delays, it.Age*w.Terms().Length/60)
+					o.missedOn[int((epochs-it.Age)*w.Terms().Length/86400+1e-9)]--
 				}
 			}
 		}
@@ -67,6 +71,18 @@ func playFeeds(rec *env.Recording, w *env.Replay, s scheduler) *outcome {
 	slices.Sort(o.delays)
 	o.median, o.ninety = o.delays[len(o.delays)/2], o.delays[len(o.delays)*9/10]
 	return o
+}
+
+// missesMore returns how many items more are missed than by another schedule at least, with 97.5 %, if the days of
+// a recording are independent: items are missed in a few bursts.
+func (o *outcome) missesMore(than *outcome) float64 {
+	var more []float64
+	for day, n := range o.missedOn {
+		more = append(more, n-than.missedOn[day])
+	}
+	n := float64(len(more))
+	mean, of := stat.MeanStdDev(more, nil)
+	return n*mean - distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.975)*math.Sqrt(n)*of
 }
 
 // givenRates crawls by the index of the mean delay, Λa²/2, and is given the mean rate Λ of each
@@ -107,7 +123,7 @@ var rulesOfReaders = map[string]func(env.Terms, baselines.Practice) env.Learner[
 // TestAgainstRules plays the second halves of recordings, up to 200 days of each, as feeds
 // that show 20 items, against the rules of readers and crawlers, with as many requests. The
 // learner finds items sooner in the mean than each rule, and misses no more of them than
-// any, but for one in 10 000.
+// any, but for one in 10 000, as far as so few days tell.
 func TestAgainstRules(t *testing.T) {
 	if !*full {
 		t.Skip("it takes minutes; -full runs it")
@@ -180,10 +196,18 @@ func againstRules(t *testing.T, name string, rec *env.Recording, perHour float64
 		t.Logf("%-12s %3.0f/h %s over the best rule of each figure: median %.3f, 90 %% %.3f, mean %.3f; "+
 			"missed %+d; two figures better than %d rules of %d", name, perHour, text, mine.median/best.median,
 			mine.ninety/best.ninety, mine.mean/best.mean, mine.missed-best.missed, ahead, len(others))
-		mayMiss := float64(best.missed) + 1e-4*float64(len(mine.delays))
-		if text == "delay" && (mine.mean > best.mean || float64(mine.missed) > mayMiss) {
-			t.Errorf("%s, %v per hour: mean %.1f min, best rule %.1f; %d missed, %d",
-				name, perHour, mine.mean, best.mean, mine.missed, best.missed)
+		more := math.Inf(-1)
+		for _, r := range others {
+			least := mine.missesMore(r)
+			more = max(more, least)
+			if mine.missed > r.missed {
+				t.Logf("%-12s %3.0f/h %s misses %d more than a rule that misses %d, at least %.1f",
+					name, perHour, text, mine.missed-r.missed, r.missed, least)
+			}
+		}
+		if text == "delay" && (mine.mean > best.mean || more > 1e-4*float64(len(mine.delays))) {
+			t.Errorf("%s, %v per hour: mean %.1f min, best rule %.1f; %d missed, %d; at least %.1f more than a rule",
+				name, perHour, mine.mean, best.mean, mine.missed, best.missed, more)
 		}
 	}
 }
