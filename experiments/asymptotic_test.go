@@ -33,8 +33,7 @@ func TestPaperAsymptoticOptimality(t *testing.T) {
 	if *updatePicture {
 		sizes = []int{4, 8, 20, 40, 100, 400, 1000, 4000, 10_000, 100_000}
 	}
-	f := plot.New("asymptotic", "Exact Whittle over the relaxed bound, lognormal, a fixed share crawled",
-		"N, sources", "reward / bound")
+	f := plot.New("asymptotic", "Exact Whittle over the relaxed bound, lognormal", "N, sources", "reward / bound")
 	f.X.Log = true
 	for _, share := range shares {
 		line := f.Of(fmt.Sprintf("%.0f %% crawled", 100*share))

@@ -87,6 +87,14 @@ func (f Figure) with(open func(*drawing) vg.CanvasWriterTo) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// Figures are narrow, so that their text is large enough to read where they are shrunk to the
+// width of a phone, or of one of a page's two columns.
+const (
+	leftWidth    = 4.2 * vg.Inch // of the part without the legend
+	pointsWidth  = 3.2 * vg.Inch // of that part without the names along its axis, which come to it
+	curvesHeight = 3.2 * vg.Inch
+)
+
 // drawing is a figure that knows how wide and high it is. Names of series stand next to the
 // data, where they cover nothing: at the ends of curves, or in a legend.
 type drawing struct {
@@ -134,11 +142,13 @@ func (f Figure) lay() (*drawing, error) {
 		p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
 	}
 
-	d.left = 6.4 * vg.Inch
-	for _, name := range f.Y.Names { // long names take no room from the data
-		d.left = max(d.left, 4.8*vg.Inch+p.Y.Tick.Label.Width(name))
+	d.left, d.height = max(leftWidth, p.Title.TextStyle.Width(f.Title)+vg.Points(24)), curvesHeight
+	if n := len(f.Y.Names); n > 0 {
+		for _, name := range f.Y.Names { // long names take no room from the data
+			d.left = max(d.left, pointsWidth+p.Y.Tick.Label.Width(name))
+		}
+		d.height = vg.Inch + vg.Length(min(n, 16))*vg.Points(15) + vg.Length(max(0, n-16))*vg.Points(9)
 	}
-	d.height = 4.2*vg.Inch + vg.Length(max(0, len(f.Y.Names)-16))*vg.Points(9)
 	d.width = d.left
 	for _, e := range d.ends {
 		d.width = max(d.width, d.left+beforeName+p.Legend.TextStyle.Width(e.name)+vg.Points(6))

@@ -183,7 +183,7 @@ func TestLegend(t *testing.T) {
 		for _, e := range entries {
 			for _, p := range at.FindAllStringSubmatch(e[1], -1) {
 				x, y := number(p[1]), number(p[2])
-				if x < 6.4*72 || x > number(canvas[1]) || y < 0 || y > number(canvas[2]) {
+				if x < float64(leftWidth) || x > number(canvas[1]) || y < 0 || y > number(canvas[2]) {
 					t.Fatalf("%q reaches %v, %v of %v", e[2], x, y, canvas[0])
 				}
 			}
@@ -205,7 +205,7 @@ func TestLongNames(t *testing.T) {
 		}
 		data := d.plot.DataCanvas(draw.New(vgimg.New(d.left, d.height)))
 		name := d.plot.Y.Tick.Label.Width(f.Y.Names[1])
-		if left, wide := data.Min.X-name, data.Max.X-data.Min.X; left < 0 || wide < 4*vg.Inch {
+		if left, wide := data.Min.X-name, data.Max.X-data.Min.X; left < 0 || wide < 2.5*vg.Inch {
 			t.Errorf("a name of %d letters begins %v from the frame, next to %v of data", n, left, wide)
 		}
 	}

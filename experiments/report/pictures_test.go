@@ -14,7 +14,8 @@ import (
 )
 
 // overlaps returns what is wrong with the picture on the page: texts that overlap each
-// other, an axis or a marker, or leave the frame; and how many texts it has.
+// other, an axis or a marker, leave the frame, or have figures too small to read; and how many
+// texts it has.
 const overlaps = `(() => {
 	const svg = document.querySelector("svg"), found = [], eps = .3;
 	const box = e => {
@@ -34,6 +35,8 @@ const overlaps = `(() => {
 		if (a.l < frame.left - eps || a.r > frame.right + eps || a.t < frame.top - eps || a.b > frame.bottom + eps) {
 			found.push(a.say + " leaves the frame");
 		}
+		const high = a.h * frame.width / svg.viewBox.baseVal.width;
+		if (/\d/.test(a.say) && high < .7 * 8.5) found.push(a.say + " is " + high + " px high"); // of a font of 8.5
 		texts.slice(k + 1).filter(b => hit(a, b)).forEach(b => found.push(a.say + " overlaps " + b.say));
 		const wider = b => ({ ...b, l: b.l - 2 * eps, r: b.r + 2 * eps, t: b.t - 2 * eps, b: b.b + 2 * eps });
 		if (axes.some(b => hit(a, wider(b)))) found.push(a.say + " overlaps an axis");
@@ -45,8 +48,8 @@ const overlaps = `(() => {
 	return JSON.stringify({ found, texts: texts.length, colours: [...seen, back] });
 })()`
 
-// In every picture that is shipped no text overlaps another, an axis or a marker, and
-// none leaves the frame, wide and narrow, by day and by night.
+// In every picture that is shipped no text overlaps another, an axis or a marker, none leaves
+// the frame, and all can be read, wide and narrow, by day and by night.
 func TestPicturesInChromium(t *testing.T) {
 	if testing.Short() && os.Getenv("EPHEMERA_REQUIRE_ALL") != "1" {
 		t.Skip("starts a browser")

@@ -75,7 +75,7 @@ func dots(s *sweep.Summary, groups []group) plot.Figure {
 	if strings.HasSuffix(s.Metric, "_ratio") {
 		against = 1
 	}
-	f := plot.New("cells", words, "mean and 95 % interval over seeds"+mark, "")
+	f := plot.New("cells", words, "mean, 95 % interval"+mark, "")
 	f = Dots(f, names, func(k int) (value, lo, hi float64, style int) {
 		if e := s.Cells[k].Mean[j]; s.Cells[k].Over {
 			return e.Value, e.Lo, e.Hi, plot.Plain

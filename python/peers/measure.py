@@ -409,7 +409,7 @@ def draw(found: dict[str, Any], file: Path) -> None:
         "A2C": ("#0072b2", (0, (1.5, 1.2))),
         "DQN": ("#009e73", (0, (6, 1.5, 1.5, 1.5))),
     }
-    figure, panels = pyplot.subplots((len(TASKS) + 1) // 2, 2, figsize=(5.4, 8.4), layout="constrained")
+    figure, panels = pyplot.subplots((len(TASKS) + 1) // 2, 2, figsize=(4.2, 8.4), layout="constrained")
     for name, axes in zip(TASKS, panels.flat, strict=False):
         for agent, (colour, dashes) in styles.items():
             of = found.get(name, {}).get(agent, {"rows": []})
@@ -421,7 +421,7 @@ def draw(found: dict[str, Any], file: Path) -> None:
         axes.set_title(name.removesuffix("-v1"), fontsize=9, loc="left")
         axes.set_ylim(0, max(105, axes.get_ylim()[1]))
         axes.set_xlim(left=0)
-        axes.tick_params(labelsize=7)
+        axes.tick_params(labelsize=8)
         axes.spines[["top", "right"]].set_visible(False)
     lines = [pyplot.Line2D([], [], color=c, linestyle=d, linewidth=1.3, label=a) for a, (c, d) in styles.items()]
     figure.legend(handles=lines, loc="outside upper center", ncols=len(styles), frameon=False, fontsize=9)
