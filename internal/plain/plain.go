@@ -47,3 +47,30 @@ func Lines(text string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// Natural returns a text that stands among others as people order names: 2 before 10, whatever the case.
+func Natural(name string) string {
+	var key strings.Builder
+	for name != "" {
+		if n := digits(name); n > 0 {
+			number := strings.TrimLeft(name[:n], "0")
+			key.WriteByte('0')
+			key.WriteRune(rune(len(number))) // the longer number is the larger one
+			key.WriteString(number)
+			name = name[n:]
+			continue
+		}
+		letter, n := utf8.DecodeRuneInString(name)
+		key.WriteRune(unicode.ToLower(letter))
+		name = name[n:]
+	}
+	return key.String()
+}
+
+// digits returns how many a text begins with.
+func digits(s string) (n int) {
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+	return n
+}

@@ -1,6 +1,10 @@
 package plain
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // What does not print is written out, and what does stays.
 func TestText(t *testing.T) {
@@ -16,5 +20,16 @@ func TestText(t *testing.T) {
 				t.Errorf("%q is shown as %q; want %q", tt.text, got, tt.want)
 			}
 		})
+	}
+}
+
+// TestNatural: names stand as people order them.
+func TestNatural(t *testing.T) {
+	want := []string{"1", "Feed 1", "feed 2", "Feed 10", "feed 10b", "Feed 100", "Zebra", "Äther"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(Natural(a), Natural(b)) })
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -67,9 +67,9 @@ func (c *Crawler) loadReading() error {
 func (c *Crawler) set(s shift, schedule time.Duration) {
 	c.latest = c.latest.Add(s.by)
 	c.opt.Log.Warn("the clock was set; waits go on from there", "now", c.latest.UTC(), "by", s.by)
-	c.listed, c.saved = time.Time{}, c.latest
+	c.listing.tried, c.saved = time.Time{}, c.latest
 	s.move(&c.stats.Last)
-	s.move(&c.watched)
+	s.move(&c.listing.read)
 	c.stats.set(s, c.latest)
 	for i := range c.recent {
 		s.move(&c.recent[i])

@@ -220,7 +220,11 @@ func (c *Crawler) compareFrom(
 			}
 		}
 		if e.Unseen && !first {
-			o.unseen = append(o.unseen, gap{append(o.looks, e.Previous)[max(0, len(o.looks)-1)], e.At})
+			last := e.Previous
+			if n := len(o.looks); n > 0 {
+				last = o.looks[n-1]
+			}
+			o.unseen = append(o.unseen, gap{last, e.At})
 		}
 		if e.Outcome != pushed {
 			o.looks = append(o.looks, e.At)

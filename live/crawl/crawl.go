@@ -1,16 +1,13 @@
 package crawl
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"math"
 	"net"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -58,9 +55,7 @@ const (
 	crawlName = "feeds" // in the store
 	workers   = 16      // requests under way
 	maxBytes  = 10 << 20
-	wholeSize = 250_000       // bytes of a feed that is sent whole for which Options.Unvalidated holds
-	rereading = time.Minute   // of the list
-	blink     = 5 * rereading // without the list of a reader, in which it fetches no feed twice
+	wholeSize = 250_000 // bytes of a feed that is sent whole for which Options.Unvalidated holds
 	asked     = "its server asks to wait"
 	published = "its publisher asks to wait"
 )
@@ -81,15 +76,9 @@ type Crawler struct {
 	blocked  map[string]block   // hosts that asked to be left alone
 	river    []drop             // the items that are kept, the last found last
 	hook     *hook
-	list     []Outline // of the feeds, as it was read last when it was another one
-	checked  []Outline // as it was read last
+	listing  listing
 	away     *Away     // why the reader does not answer, or that there is no network; nil if it does
 	again    time.Time // when a feed is tried next, while there is no network
-	listErr  error     // of the last reading
-	left     []error   // outlines of list that name no feed
-	listed   time.Time // when that was
-	watched  time.Time // when list was read
-	unseen   bool      // so long before, that the reader may have made fetches that nobody saw
 	underWay int
 	seq      uint64 // of the last entry of the journal
 	saved    time.Time
@@ -217,152 +206,6 @@ func (c *Crawler) free(r *record, from time.Time) (at time.Time, why string) {
 	return at, why
 }
 
-// enlist takes up the feeds of the list. What is not kept yet is kept first, so that a full disk leaves the
-// list as it was.
-func (c *Crawler) enlist(outlines []Outline) error {
-	listed := make(map[*record]Outline, len(outlines))
-	for _, o := range outlines {
-		r := c.feeds[o.URL]
-		if r == nil {
-			r = newRecord(o.URL)
-			r.Title = feed.Line(o.Title)
-			if _, err := c.keep(r, nil); err != nil {
-				return err
-			}
-			c.feeds[o.URL] = r
-		}
-		listed[r] = o
-	}
-	for _, r := range c.feeds {
-		if _, on := listed[r]; r.Gone && !on { // it is asked for again when it is back on the list
-			r.Gone = false
-			if _, err := c.keep(r, nil); err != nil {
-				r.Gone = true
-				return err
-			}
-		}
-	}
-	for _, r := range c.feeds {
-		o, on := listed[r]
-		if r.listed = on; !on {
-			continue
-		}
-		r.Worth, r.Categories = o.Worth, o.Categories
-		if c.opt.Reader != nil { // where people rename feeds
-			r.Title = cmp.Or(feed.Line(o.Title), r.Title)
-		}
-		if w, ok := c.opt.Worth[o.URL]; ok {
-			r.Worth = w
-		}
-	}
-	return c.enroll()
-}
-
-// enroll has the learner know the feeds that are to be crawled, and no others. Of several
-// at one address, to which they moved or which the list spells in several ways, it is one: that which
-// the list names so, of these one that was looked at, or else the first by its own address.
-func (c *Crawler) enroll() (err error) {
-	addresses := slices.Sorted(maps.Keys(c.feeds))
-	first := map[string]*record{} // by where they are
-	for _, address := range addresses {
-		r := c.feeds[address]
-		is := spelled(r.Place.URL)
-		before := func(other *record) bool {
-			if named := spelled(address) == is; named != (spelled(other.ID.URL) == is) {
-				return named
-			}
-			return other.Last.IsZero() && !r.Last.IsZero()
-		}
-		if r.listed && !r.Gone && (first[is] == nil || before(first[is])) {
-			first[is] = r
-		}
-	}
-	for _, address := range addresses {
-		r := c.feeds[address]
-		r.same = first[spelled(r.Place.URL)]
-		wanted, has := r.same == r, c.learner.Has(address)
-		switch {
-		case err != nil:
-		case wanted && !has:
-			err = c.admit(r)
-		case !wanted && has:
-			err = c.dismiss(r)
-		}
-	}
-	return err
-}
-
-// dismiss has the learner crawl a feed no longer, and keeps what it knows of it.
-func (c *Crawler) dismiss(r *record) error {
-	state, err := c.learner.SourceState(r.ID.URL)
-	if err != nil {
-		return err
-	}
-	r.Left = &left{state, c.seq}
-	if !r.held { // else it is kept at the end of what is under way
-		if _, err := c.keep(r, nil); err != nil {
-			return err
-		}
-	}
-	return c.learner.Remove(r.ID.URL)
-}
-
-// admit has the learner crawl a feed, with what it knew of it before. What is left to be learned of the
-// journal, after a start, may have that: then the feed is a new one.
-func (c *Crawler) admit(r *record) (err error) {
-	if r.Left == nil || r.Left.Seq > c.seq {
-		return c.learner.Add(r.ID.URL, c.opt.limits())
-	}
-	_, err = c.learner.AddAgain(r.ID.URL, c.opt.limits(), r.Left.State)
-	return err
-}
-
-// reread reads the list of feeds again. One that cannot be read changes nothing. Whether a reader gives its list
-// says whether it is away. The lock is given up while it answers.
-func (c *Crawler) reread(now time.Time) (err error) {
-	if now.Sub(c.listed) < rereading {
-		return nil
-	}
-	c.mu.Unlock()
-	outlines, left, err := c.reader.Feeds(c.ending)
-	c.mu.Lock()
-	defer func() { c.listErr = err }()
-	c.listed = c.clock()
-	if c.opt.Reader != nil {
-		c.away = away(err)
-	}
-	if err != nil {
-		return err
-	}
-	same := slices.EqualFunc(left, c.left, func(a, b error) bool { return a.Error() == b.Error() })
-	known := c.list != nil && same && slices.EqualFunc(outlines, c.list, Outline.equal)
-	if !known {
-		if err := c.enlist(outlines); err != nil {
-			return err
-		}
-	}
-	c.checked = outlines // whose feeds are known
-	c.unseen, c.watched = now.Sub(c.watched) > blink, now
-	if known {
-		return nil
-	}
-	for _, err := range left {
-		c.opt.Log.Warn("an outline is left out", "file", c.opt.OPML, "error", err)
-	}
-	c.list, c.left = append([]Outline{}, outlines...), left // a reader may have no feeds
-	var unknown []string
-	for address := range c.opt.Worth {
-		if r := c.feeds[address]; r == nil || !r.listed {
-			unknown = append(unknown, shown(address))
-		}
-	}
-	if len(unknown) > 0 {
-		c.opt.Log.Warn("-worth names addresses that the list of feeds does not have",
-			"addresses", len(unknown), "first", slices.Min(unknown))
-	}
-	return nil
-}
-
 // Tick begins the requests for which it is time, and returns how many.
 func (c *Crawler) Tick() (begun int, err error) {
 	c.mu.Lock()
@@ -370,12 +213,12 @@ func (c *Crawler) Tick() (begun int, err error) {
 	if c.opt.Shadow && c.store.Full() { // what the reader fetched is read when it can be kept
 		return 0, store.ErrFull
 	}
-	gone, said := c.away, c.listErr
+	gone, said := c.away, c.listing.err
 	err = c.reread(c.clock())
 	switch {
 	case c.ending.Err() != nil:
 		return 0, nil
-	case c.list == nil:
+	case c.listing.feeds == nil:
 		return 0, err
 	case c.away != nil && gone == nil:
 		c.opt.Log.Error("no request is made", "error", c.away)
@@ -443,7 +286,7 @@ func (c *Crawler) Tick() (begun int, err error) {
 func (c *Crawler) begin(r *record, fetched time.Time) {
 	c.underWay++
 	r.held = true
-	place, unseen := r.Place, c.unseen
+	place, unseen := r.Place, c.listing.unseen
 	c.running.Go(func() {
 		l := c.look(place)
 		l.byList, l.unseen, l.unread = fetched, unseen, c.opt.Shadow && l.Err != nil && l.At.IsZero()
@@ -459,12 +302,12 @@ func (c *Crawler) begin(r *record, fetched time.Time) {
 // watch takes up what the reader has fetched since it was asked last, and returns how many feeds.
 // A fetch that is newer than the list is looked at once, and not for as long as the list is old.
 func (c *Crawler) watch() (begun int) {
-	for _, o := range c.checked {
+	for _, o := range c.listing.latest {
 		r := c.feeds[o.URL]
 		if c.underWay == workers {
 			break
 		}
-		if r.unread != nil && r.unread.listed.Equal(c.listed) { // it is asked again when there is another list
+		if r.unread != nil && r.unread.tried.Equal(c.listing.tried) { // it is asked again when there is another list
 			continue
 		}
 		if !r.held && !o.Checked.IsZero() && !o.Checked.Equal(r.Checked) && !o.Checked.Equal(r.byList) {

@@ -96,8 +96,8 @@ func TestList(t *testing.T) {
 				asked = append(asked, k)
 			}
 		}
-		if !slices.Equal(asked, tt.asked) || (s.listErr != nil) != tt.bad || len(r.wrong) > 0 {
-			t.Errorf("%s: feeds %v are asked for, want %v; %v; %v", tt.text, asked, tt.asked, s.listErr, r.wrong)
+		if !slices.Equal(asked, tt.asked) || (s.listing.err != nil) != tt.bad || len(r.wrong) > 0 {
+			t.Errorf("%s: feeds %v are asked for, want %v; %v; %v", tt.text, asked, tt.asked, s.listing.err, r.wrong)
 		}
 	}
 }

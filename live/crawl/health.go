@@ -1,44 +1,12 @@
 package crawl
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"ephemera/live/feed"
 )
-
-// natural returns a text that stands among others as people order names: 2 before 10, whatever the case.
-func natural(name string) string {
-	var key strings.Builder
-	for name != "" {
-		if n := digits(name); n > 0 {
-			number := strings.TrimLeft(name[:n], "0")
-			key.WriteByte('0')
-			key.WriteRune(rune(len(number))) // the longer number is the larger one
-			key.WriteString(number)
-			name = name[n:]
-			continue
-		}
-		letter, n := utf8.DecodeRuneInString(name)
-		key.WriteRune(unicode.ToLower(letter))
-		name = name[n:]
-	}
-	return key.String()
-}
-
-// digits returns how many a text begins with.
-func digits(s string) (n int) {
-	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
-		n++
-	}
-	return n
-}
 
 // advice are what people can do of a failure, by words of its reason.
 var advice = []struct{ says, do string }{
@@ -147,53 +115,6 @@ func (v *view) Used() (all []used) {
 		}
 	}
 	return all
-}
-
-// Plan returns the feeds of the page, by their next look, or by name.
-func (v *view) Plan() (rows []feedRow) {
-	for _, r := range v.Feeds {
-		rows = append(rows, v.Row(r))
-	}
-	if !v.ByName {
-		never := func(row feedRow) int {
-			if row.Due.IsZero() {
-				return 1
-			}
-			return 0
-		}
-		slices.SortStableFunc(rows, func(a, b feedRow) int { return cmp.Or(never(a)-never(b), a.Due.Compare(b.Due)) })
-	}
-	first := min(v.First(), len(rows))
-	return rows[first:min(first+shownFeeds, len(rows))]
-}
-
-// shownFeeds are those of a page.
-const shownFeeds = 100
-
-// First returns how many feeds are on the pages before.
-func (v *view) First() int { return (v.Page - 1) * shownFeeds }
-
-// Pages returns the numbers of the pages of feeds, if there are several.
-func (v *view) Pages() (numbers []int) {
-	for n := 1; (n-1)*shownFeeds < len(v.Feeds) && len(v.Feeds) > shownFeeds; n++ {
-		numbers = append(numbers, n)
-	}
-	return numbers
-}
-
-// pageOf reads the number of a page.
-func pageOf(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > 1_000_000 {
-		return 1
-	}
-	return n
-}
-
-// Of returns the last items of the feed that alone is shown.
-func (v *view) Of() ([]*item, error) {
-	items, _, err := v.find(nil, 20, func(d *drop) bool { return d.from == v.One })
-	return items, err
 }
 
 // Text says what a look found.

@@ -280,8 +280,8 @@ func TestNewFeedsOnFullDisk(t *testing.T) {
 			disk.Full.Store(true)
 			time.Sleep(100 * time.Millisecond) // the store looks again after 50
 			s.now = s.now.Add(rereading)
-			if _, err := s.Tick(); !errors.Is(err, store.ErrFull) && !errors.Is(s.listErr, store.ErrFull) {
-				t.Errorf("the list is read with %v, %v", err, s.listErr)
+			if _, err := s.Tick(); !errors.Is(err, store.ErrFull) && !errors.Is(s.listing.err, store.ErrFull) {
+				t.Errorf("the list is read with %v, %v", err, s.listing.err)
 			}
 			if n := strings.Count(s.get("/opml").Body.String(), "xmlUrl"); n != 1 {
 				t.Errorf("%d feeds are listed while the disk is full; want 1", n)

@@ -125,8 +125,8 @@ func TestOddList(t *testing.T) {
 	l := newLife(t, r.Server, 30, address(0), "/relative")
 	s := l.open(io.Discard)
 	s.pass(2 * time.Hour)
-	if r.looks == 0 || s.listErr != nil {
-		t.Errorf("%d requests, %v", r.looks, s.listErr)
+	if r.looks == 0 || s.listing.err != nil {
+		t.Errorf("%d requests, %v", r.looks, s.listing.err)
 	}
 	w := httptest.NewRecorder()
 	q := httptest.NewRequest("GET", "http://127.0.0.1/", nil)

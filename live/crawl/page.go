@@ -247,7 +247,7 @@ func (c *Crawler) onList() (feeds []*record) {
 	var all []named
 	for _, r := range c.feeds {
 		if r.listed {
-			all = append(all, named{natural(r.Name()), r})
+			all = append(all, named{plain.Natural(r.Name()), r})
 		}
 	}
 	slices.SortFunc(all, func(a, b named) int {
@@ -262,11 +262,11 @@ func (c *Crawler) onList() (feeds []*record) {
 // view returns what the page shows, of one feed if that is named.
 func (c *Crawler) view(name string) *view {
 	v := &view{
-		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, Left: c.left,
+		Crawler: c, Now: c.clock(), PerHour: c.opt.PerHour, Left: c.listing.left,
 		Full: c.store.Full(), Stats: &c.stats, Page: 1, Where: time.Local,
 	}
-	if away(c.listErr) == nil {
-		v.ListError = c.listErr
+	if away(c.listing.err) == nil {
+		v.ListError = c.listing.err
 	}
 	v.One, v.Feeds = c.named(name), c.onList()
 	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })
@@ -358,7 +358,7 @@ func (v *view) Away() string {
 
 // Unlisted returns the name of the reader while its first answer is waited for, or nothing.
 func (v *view) Unlisted() string {
-	if v.list != nil || v.away != nil {
+	if v.listing.feeds != nil || v.away != nil {
 		return ""
 	}
 	return readerName(v.opt.Reader)
@@ -372,6 +372,53 @@ func (v *view) Earliest() ([]*item, error) { return v.latest(true) }
 
 func (v *view) latest(first bool) ([]*item, error) {
 	items, _, err := v.find(nil, shownItems, func(d *drop) bool { return d.first == first })
+	return items, err
+}
+
+// Plan returns the feeds of the page, by their next look, or by name.
+func (v *view) Plan() (rows []feedRow) {
+	for _, r := range v.Feeds {
+		rows = append(rows, v.Row(r))
+	}
+	if !v.ByName {
+		never := func(row feedRow) int {
+			if row.Due.IsZero() {
+				return 1
+			}
+			return 0
+		}
+		slices.SortStableFunc(rows, func(a, b feedRow) int { return cmp.Or(never(a)-never(b), a.Due.Compare(b.Due)) })
+	}
+	first := min(v.First(), len(rows))
+	return rows[first:min(first+shownFeeds, len(rows))]
+}
+
+// shownFeeds are those of a page.
+const shownFeeds = 100
+
+// First returns how many feeds are on the pages before.
+func (v *view) First() int { return (v.Page - 1) * shownFeeds }
+
+// Pages returns the numbers of the pages of feeds, if there are several.
+func (v *view) Pages() (numbers []int) {
+	for n := 1; (n-1)*shownFeeds < len(v.Feeds) && len(v.Feeds) > shownFeeds; n++ {
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// pageOf reads the number of a page.
+func pageOf(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 1_000_000 {
+		return 1
+	}
+	return n
+}
+
+// Of returns the last items of the feed that alone is shown.
+func (v *view) Of() ([]*item, error) {
+	items, _, err := v.find(nil, 20, func(d *drop) bool { return d.from == v.One })
 	return items, err
 }
 

@@ -109,17 +109,6 @@ func TestNextLookOfOne(t *testing.T) {
 	}
 }
 
-// TestNatural: names stand as people order them.
-func TestNatural(t *testing.T) {
-	want := []string{"1", "Feed 1", "feed 2", "Feed 10", "feed 10b", "Feed 100", "Zebra", "Äther"}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(natural(a), natural(b)) })
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // TestHealth: the page says what fails, since when and what to do, who holds a feed back, and what
 // requests were for; and of a feed, why its next look is then.
 func TestHealth(t *testing.T) {

@@ -64,7 +64,7 @@ type left struct {
 // unread is what a reader fetched of a feed and does not give, while it gives its list.
 type unread struct {
 	fetched time.Time // the first such fetch since the look before
-	listed  time.Time // when the list was read that it was asked by last
+	tried   time.Time // the list by which it was asked last
 	err     error
 }
 
@@ -190,7 +190,7 @@ func (c *Crawler) load() error {
 	if err := c.replay(); err != nil {
 		return err
 	}
-	c.watched = c.latest
+	c.listing.read = c.latest
 	if c.opt.Reader == nil {
 		c.mu.Lock()
 		err = c.reread(c.latest)

@@ -132,7 +132,7 @@ func (c *Crawler) missed(r *record, l *Look) {
 		c.opt.Log.Error("what the reader fetched is not read", "feed", r.Address(), "error", l.Err)
 		r.unread = &unread{fetched: l.byList}
 	}
-	r.unread.listed, r.unread.err = c.listed, l.Err
+	r.unread.tried, r.unread.err = c.listing.tried, l.Err
 }
 
 // brokenOff takes up that the crawler ends before there is an answer: nothing is known of the feed, which may
