@@ -478,7 +478,7 @@ func (s *daemon) run(ctx context.Context) error {
 		select {
 		case <-ended:
 		case <-late:
-			s.log.Warn("calls did not end; a backup among them is not made, and leaves a directory .unfinished-")
+			s.log.Warn("calls did not end and are broken off, but for a backup among them, which is made")
 		}
 		shut, cancel := context.WithTimeout(context.Background(), farewell)
 		defer cancel()

@@ -121,6 +121,9 @@ type Store struct {
 	// their order, one at a time.
 	flight sync.Mutex
 
+	// reading is held by whoever reads from Pebble, and from the end on by Close.
+	reading sync.RWMutex
+
 	commits  int64 // up to the last batch that was begun to be written
 	lost     error
 	receipts vfs.File // of the writer
@@ -333,7 +336,8 @@ func (l *pebbleLog) Errorf(f string, args ...any) {
 
 func (l *pebbleLog) Fatalf(f string, args ...any) { panic("store: " + fmt.Sprintf(f, args...)) }
 
-// Close waits for what is being written, and closes the store.
+// Close waits for what is being written, and closes the store. Reads that are under way end with an error, and
+// it waits for what their callers do with the last record, and for a copy that is being made.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -341,6 +345,7 @@ func (s *Store) Close() error {
 	close(s.work)
 	close(s.closing)
 	s.closer.Wait()
+	s.reading.Lock()
 	return errors.Join(s.receipts.Close(), s.db.Close())
 }
 
@@ -507,6 +512,15 @@ func (s *Store) Full() bool {
 }
 
 var errClosed = errors.New("store: closed")
+
+// read keeps Pebble open until reading is unlocked. It never waits: a read within another one, for which Close
+// waits, fails as one after Close does.
+func (s *Store) read() error {
+	if !s.reading.TryRLock() {
+		return errClosed
+	}
+	return nil
+}
 
 // lockForWrite locks the store for a call that writes.
 func (s *Store) lockForWrite() error { return s.lock(&s.full) }
@@ -790,7 +804,7 @@ func (s *Store) known(id schedule.ID) (was *schedule.URL, held bool, err error) 
 			s.mu.Unlock()
 		}
 		var r Record
-		found, err := s.read(key, &r, nil)
+		found, err := s.readURL(key, &r, nil)
 		if optimistic {
 			s.mu.Lock()
 		}
@@ -898,7 +912,7 @@ func (s *Store) data(id schedule.ID) ([]byte, error) {
 		s.land()
 	}
 	var r Record
-	_, err := s.read(key, &r, bytes.Clone)
+	_, err := s.readURL(key, &r, bytes.Clone)
 	return r.Data, err
 }
 
@@ -1079,7 +1093,7 @@ func (s *Store) readData(records []Record) (err error) {
 		for i := range records {
 			key = appendURL(key[:0], kindURL, records[i].ID)
 			var kept Record
-			if _, err := s.read(key, &kept, bytes.Clone); err != nil {
+			if _, err := s.readURL(key, &kept, bytes.Clone); err != nil {
 				return err
 			}
 			records[i].Data = kept.Data
@@ -1091,6 +1105,10 @@ func (s *Store) readData(records []Record) (err error) {
 		keys[i], order[i] = appendURL(nil, kindURL, records[i].ID), i
 	}
 	slices.SortFunc(order, func(i, j int) int { return bytes.Compare(keys[i], keys[j]) })
+	if err := s.read(); err != nil {
+		return err
+	}
+	defer s.reading.RUnlock()
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{kindURL}, UpperBound: []byte{kindURL + 1}})
 	if err != nil {
 		return err
@@ -1116,9 +1134,13 @@ func (s *Store) readData(records []Record) (err error) {
 	return nil
 }
 
-// read reads the record of a URL with that key, if there is one, and what keep returns of
+// readURL reads the record of a URL with that key, if there is one, and what keep returns of
 // its data; none if keep is nil.
-func (s *Store) read(key []byte, r *Record, keep func([]byte) []byte) (found bool, err error) {
+func (s *Store) readURL(key []byte, r *Record, keep func([]byte) []byte) (found bool, err error) {
+	if err := s.read(); err != nil {
+		return false, err
+	}
+	defer s.reading.RUnlock()
 	value, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
@@ -1137,6 +1159,10 @@ func (s *Store) read(key []byte, r *Record, keep func([]byte) []byte) (found boo
 
 // get returns a copy of what is kept under a key, or nil.
 func (s *Store) get(key []byte) ([]byte, error) {
+	if err := s.read(); err != nil {
+		return nil, err
+	}
+	defer s.reading.RUnlock()
 	value, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil
@@ -1155,6 +1181,10 @@ const Unfinished = ".unfinished-"
 // Backup copies the store, as it is now on disk, to a directory that is not there yet. Files
 // that do not change are linked where that is possible. The directory is there once the copy is whole.
 func (s *Store) Backup(dir string) error {
+	if err := s.read(); err != nil {
+		return err
+	}
+	defer s.reading.RUnlock()
 	fs, parent := s.opt.FS, s.opt.FS.PathDir(dir)
 	if _, err := fs.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return cmp.Or(err, fmt.Errorf("%s is there already; a copy is made under a new name", dir))
@@ -1180,7 +1210,7 @@ func (s *Store) Backup(dir string) error {
 // Find returns what is kept of a URL, or nil if it is not known. It may miss what was put and is not on disk yet.
 func (s *Store) Find(id schedule.ID) (*Record, error) {
 	r := &Record{ID: id}
-	found, err := s.read(appendURL(nil, kindURL, id), r, bytes.Clone)
+	found, err := s.readURL(appendURL(nil, kindURL, id), r, bytes.Clone)
 	if !found {
 		return nil, err
 	}
@@ -1195,14 +1225,23 @@ func (r *Record) read(value []byte) error {
 }
 
 // scan calls f with the records from one key to another, until it returns false or
-// an error.
+// an error, or the store is closed.
 func (s *Store) scan(from, to []byte, f func(record, value []byte) (more bool, err error)) error {
+	if err := s.read(); err != nil {
+		return err
+	}
+	defer s.reading.RUnlock()
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return err
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
+		select {
+		case <-s.closing:
+			return errClosed
+		default:
+		}
 		if more, err := f(it.Key(), it.Value()); err != nil || !more {
 			return err
 		}
