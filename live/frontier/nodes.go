@@ -313,15 +313,17 @@ func merged(lists []names) names {
 // the answers come in the order of the items.
 type links[In, Out any] struct {
 	ctx  context.Context
-	n    *nodes
-	open func(pb.URLFrontierClient, context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[In, Out], error)
+	open opener[In, Out]
 	of   map[string]grpc.BidiStreamingClient[In, Out]
 }
 
-func newLinks[In, Out any](ctx context.Context, n *nodes,
-	open func(pb.URLFrontierClient, context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[In, Out], error),
-) *links[In, Out] {
-	return &links[In, Out]{n.toHandOn(ctx), n, open, map[string]grpc.BidiStreamingClient[In, Out]{}}
+// opener is a method of the client that opens a stream.
+type opener[In, Out any] = func(
+	pb.URLFrontierClient, context.Context, ...grpc.CallOption,
+) (grpc.BidiStreamingClient[In, Out], error)
+
+func newLinks[In, Out any](ctx context.Context, n *nodes, open opener[In, Out]) *links[In, Out] {
+	return &links[In, Out]{n.toHandOn(ctx), open, map[string]grpc.BidiStreamingClient[In, Out]{}}
 }
 
 var errNode = status.Error(codes.Unavailable, "the node did not answer")

@@ -236,20 +236,20 @@ type answer[Out any] struct {
 }
 
 // converse answers what a stream brings, in order, with so many answers waiting for
-// the disk at most. When it returns nothing of the stream is being handled any more.
+// the disk at most. When it returns nothing of the stream is being handled any more, and it does
+// not wait for other nodes then.
 func converse[In, Out any](
-	s *Server, stream grpc.BidiStreamingServer[In, Out], ahead int, handle func(*In) answer[*Out],
+	s *Server, stream grpc.BidiStreamingServer[In, Out], open opener[In, Out], ahead int,
+	handle func(*links[In, Out], *In) answer[*Out],
 ) error {
 	s.metrics.puts.Inc()
 	answers := make(chan answer[*Out], ahead)
+	var handling sync.Mutex // in the end it stays locked
+	defer handling.Lock()
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	links := newLinks(ctx, &s.nodes, open)
 	var failed error
-	var handling sync.Mutex
-	ended := false
-	defer func() {
-		handling.Lock()
-		ended = true
-		handling.Unlock()
-	}()
 	go func() {
 		defer close(answers)
 		for {
@@ -260,18 +260,16 @@ func converse[In, Out any](
 				}
 				return
 			}
-			began := time.Now()
-			handling.Lock()
-			if ended {
-				handling.Unlock()
+			if !handling.TryLock() {
 				return
 			}
-			a := handle(in)
+			began := time.Now()
+			a := handle(links, in)
 			handling.Unlock()
 			a.began = began
 			select {
 			case answers <- a:
-			case <-stream.Context().Done():
+			case <-ctx.Done():
 				return
 			}
 		}
@@ -316,10 +314,10 @@ func (s *Server) ownerOf(ctx context.Context, info *pb.URLInfo) (address string,
 }
 
 func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage]) error {
-	links := newLinks(stream.Context(), &s.nodes, pb.URLFrontierClient.PutURLs)
+	type toNodes = links[pb.URLItem, pb.AckMessage]
 	moved := moved{s: s, on: isMove(stream.Context())}
 	defer moved.end()
-	return converse(s, stream, itemsAhead, func(item *pb.URLItem) answer[*pb.AckMessage] {
+	handle := func(links *toNodes, item *pb.URLItem) answer[*pb.AckMessage] {
 		ack := &pb.AckMessage{ID: item.GetID()}
 		info := item.GetDiscovered().GetInfo()
 		known := item.GetKnown()
@@ -345,12 +343,13 @@ func (s *Server) PutURLs(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessa
 			ack.Status, a.commit = s.discovered(info)
 		}
 		return a
-	})
+	}
+	return converse(s, stream, pb.URLFrontierClient.PutURLs, itemsAhead, handle)
 }
 
 func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatch, pb.BatchAck]) error {
-	links := newLinks(stream.Context(), &s.nodes, pb.URLFrontierClient.PutDiscovered)
-	return converse(s, stream, batchesAhead, func(batch *pb.DiscoveredBatch) answer[*pb.BatchAck] {
+	type toNodes = links[pb.DiscoveredBatch, pb.BatchAck]
+	handle := func(links *toNodes, batch *pb.DiscoveredBatch) answer[*pb.BatchAck] {
 		ack := &pb.BatchAck{ID: batch.GetID(), Statuses: make([]pb.AckMessage_Status, len(batch.GetItems()))}
 		a := answer[*pb.BatchAck]{out: ack}
 		type part struct {
@@ -388,7 +387,8 @@ func (s *Server) PutDiscovered(stream grpc.BidiStreamingServer[pb.DiscoveredBatc
 			}
 		}
 		return a
-	})
+	}
+	return converse(s, stream, pb.URLFrontierClient.PutDiscovered, batchesAhead, handle)
 }
 
 // otherFailed reports whether there is an error of another node, and shows it.
