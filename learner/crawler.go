@@ -94,7 +94,15 @@ type Crawl struct {
 // Item is an item of a source.
 type Item struct {
 	Published time.Time
-	Worth     float64 // when it was new; 0 stands for 1, and NaN for what Report brings later
+	Worth     *float64 // when it was new; nil stands for 1, and NaN for what Report brings later
+}
+
+// worth returns what the item is worth, as far as that is known.
+func (it *Item) worth() float64 {
+	if it.Worth == nil {
+		return 1
+	}
+	return *it.Worth
 }
 
 // place is what the crawler keeps of one source.

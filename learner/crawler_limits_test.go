@@ -68,7 +68,7 @@ func TestWorth(t *testing.T) {
 		if err := c.Add("a", Source{}); err != nil {
 			t.Fatal(err)
 		}
-		items := []Item{{Published: began}, {Published: began, Worth: worth}}
+		items := []Item{{Published: began}, {Published: began, Worth: &worth}}
 		err := c.Update(Crawl{Source: "a", At: began, Items: items})
 		if err == nil || !strings.Contains(err.Error(), "allowed is 0 to 1e+100") || len(c.done) > 0 {
 			t.Errorf("an item worth %v: %v", worth, err)
@@ -101,7 +101,7 @@ func TestExtremes(t *testing.T) {
 				for range r.Intn(30) {
 					it := Item{Published: now.Add(-time.Duration(r.Intn(1000)) * time.Second)}
 					if name < "1" { // the others are as sources are
-						it.Worth = worths[r.Intn(len(worths))]
+						it.Worth = new(worths[r.Intn(len(worths))])
 						it.Published = now.Add(-ages[r.Intn(len(ages))])
 					}
 					crawl.Items = append(crawl.Items, it)

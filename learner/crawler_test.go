@@ -140,10 +140,10 @@ func program(t *testing.T, o CrawlerOptions, restarts bool) (log []string) {
 				}
 				for k := range r.Intn(4) {
 					published := now.Add(-time.Duration(k) * time.Hour)
-					crawl.Items = append(crawl.Items, Item{Published: published, Worth: float64(k)})
+					crawl.Items = append(crawl.Items, Item{Published: published, Worth: new(float64(k))})
 				}
 				if k == 9 && len(crawl.Items) > 0 {
-					crawl.Items[0].Worth = math.NaN()
+					crawl.Items[0].Worth = new(math.NaN())
 				}
 			}
 			if crawl.Outcome != Failed {
@@ -272,7 +272,7 @@ func TestUnknownWorth(t *testing.T) {
 		err := c.Add("a", Source{})
 		for n := 1; n < 100 && err == nil; n++ {
 			at := began.Add(time.Duration(n) * time.Hour)
-			err = c.Update(Crawl{Source: "a", At: at, Items: []Item{{at.Add(-time.Minute), worth}}})
+			err = c.Update(Crawl{Source: "a", At: at, Items: []Item{{at.Add(-time.Minute), &worth}}})
 		}
 		b, err2 := c.Belief("a")
 		if items[known] = b.Items; err != nil || err2 != nil {
@@ -281,6 +281,38 @@ func TestUnknownWorth(t *testing.T) {
 	}
 	if items[true] < .5 || items[false] < .9*items[true] {
 		t.Errorf("items per hour are %v", items)
+	}
+}
+
+// TestNoWorth: an item worth 0 is worth nothing, and one of which no worth is said is worth 1, also for a crawler
+// that begins from items.
+func TestNoWorth(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		worth *float64
+		want  bool
+	}{{"0", new(0.), false}, {"unsaid", nil, true}} {
+		c, again := newTestCrawler(t, CrawlerOptions{Budget: 1}), newTestCrawler(t, CrawlerOptions{Budget: 1})
+		if err := c.Add("a", Source{}); err != nil {
+			t.Fatal(err)
+		}
+		var items []Item
+		for n := 1; n < 100; n++ {
+			at := began.Add(time.Duration(n) * time.Hour)
+			items = append(items, Item{at.Add(-time.Minute), tt.worth})
+			if err := c.Update(Crawl{Source: "a", At: at, Items: items[n-1:]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		past := Recalled{Name: "a", Last: began.Add(99 * time.Hour), Since: began, Items: items}
+		if _, err := again.Recall(past.Last.Add(24*time.Hour), slices.Values([]Recalled{past})); err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]*Crawler{"observed": c, "recalled": again} {
+			if b, err := c.Belief("a"); err != nil || b.Interest > .5 != tt.want {
+				t.Errorf("worth %s, %s: %v an hour is published (%v)", tt.name, name, b.Interest, err)
+			}
+		}
 	}
 }
 

@@ -246,8 +246,8 @@ func (c *Crawler) Update(crawl Crawl) error {
 		return err
 	}
 	for _, it := range crawl.Items {
-		if it.Worth < 0 || it.Worth > MostWorth {
-			return errWorth(crawl.Source, it.Worth)
+		if worth := it.worth(); worth < 0 || worth > MostWorth {
+			return errWorth(crawl.Source, worth)
 		}
 	}
 	if crawl.Changed && (crawl.Outcome != Found || !c.pages()) {
@@ -296,7 +296,6 @@ func (c *Crawler) Update(crawl Crawl) error {
 // found adds the items that a crawl at a time has found.
 func (c *Crawler) found(d *env.Crawled, items []Item, at time.Time) {
 	for _, it := range items {
-		it.Worth = cmp.Or(it.Worth, 1)
 		found := c.item(it, at)
 		if math.IsNaN(found.Interest) {
 			found.Interest = -1
@@ -320,7 +319,7 @@ func (c *Crawler) harvest(it env.Item) float64 {
 // item returns an item as a crawl at that time finds it.
 func (c *Crawler) item(it Item, at time.Time) env.Item {
 	age := max(0, at.Sub(it.Published))
-	found := env.Item{Age: age.Seconds() / c.opt.Epoch.Seconds(), Interest: it.Worth}
+	found := env.Item{Age: age.Seconds() / c.opt.Epoch.Seconds(), Interest: it.worth()}
 	if o := c.opt.Objective; o.Law == env.LawExponential {
 		found.Interest *= math.Exp2(-age.Seconds() / o.Time.Seconds())
 	}
@@ -338,8 +337,8 @@ func (c *Crawler) Report(source string, at time.Time, items ...Item) error {
 		return fmt.Errorf("the learner %q takes up no worth later", c.opt.Learner)
 	}
 	for _, it := range items {
-		if !(it.Worth >= 0 && it.Worth <= MostWorth) {
-			return errWorth(source, it.Worth)
+		if worth := it.worth(); !(worth >= 0 && worth <= MostWorth) {
+			return errWorth(source, worth)
 		}
 		c.items.Report(i, c.item(it, at))
 	}

@@ -91,7 +91,7 @@ func (k *keeper) beliefs() map[string]Belief {
 func publish(i int, from, to time.Time) (items []Item) {
 	gap := time.Duration(1+i*i) * 20 * time.Minute
 	for at := from.Truncate(gap).Add(gap); !at.After(to); at = at.Add(gap) {
-		items = append(items, Item{Published: at, Worth: 1 + float64(i%3)})
+		items = append(items, Item{Published: at, Worth: new(1 + float64(i%3))})
 	}
 	return items
 }

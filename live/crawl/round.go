@@ -50,8 +50,8 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 					n := int(math.Round(b.Items * since.Hours()))
 					for k := range n {
 						age := since * time.Duration(2*k+1) / time.Duration(2*n)
-						published, worth := at.Add(-age), max(r.Worth, leastWorth)
-						crawl.Items = append(crawl.Items, learner.Item{Published: published, Worth: worth})
+						item := learner.Item{Published: at.Add(-age), Worth: worthOf(r.Worth)}
+						crawl.Items = append(crawl.Items, item)
 					}
 				}
 			}

@@ -124,8 +124,11 @@ const (
 	learnerName    = "snapshot"
 	unansweredName = "unanswered" // requests since then that are not in the journal
 	saveEvery      = time.Hour
-	leastWorth     = 1e-6 // that the learner is given; 0 would stand for 1
 )
+
+// worthOf returns what the learner observes that an item of a feed is worth. It counts no items that are worth
+// nothing, and the page is to show how many a feed has a day.
+func worthOf(feed float64) *float64 { return new(max(feed, 1e-6)) }
 
 func journalName(seq uint64) string { return fmt.Sprintf("%s%016x", journalPrefix, seq) }
 

@@ -350,7 +350,7 @@ func (c *Crawler) learn(e *entry) error {
 			}
 			it.Published = e.At.Add(-e.At.Sub(e.Previous) / 2)
 		}
-		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: max(e.Worth, leastWorth)})
+		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: worthOf(e.Worth)})
 	}
 	return c.learner.Update(crawl)
 }

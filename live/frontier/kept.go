@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -47,6 +48,10 @@ type history struct {
 	Ping      int64   `json:"ping,omitempty"`      // of which change the last one was, Unix time
 }
 
+// noWorth is what a worth of 0 is kept as: learners take it for 0. A 0 stands for 1 there, as earlier versions
+// wrote it of items of which nothing else was said.
+const noWorth = math.SmallestNonzeroFloat64
+
 // mostKept is how many items, or fetches, of a URL are kept for another learner: enough to know
 // how often it publishes within a quarter.
 const mostKept = 20
@@ -85,7 +90,11 @@ func (h *history) add(at time.Time, items []learner.Item, changed bool) {
 		h.Checks = slices.Delete(h.Checks, 0, len(h.Checks)-mostKept)
 	}
 	for _, it := range items {
-		h.Items = append(h.Items, [2]float64{float64(it.Published.Unix()), it.Worth})
+		worth := 1.
+		if it.Worth != nil {
+			worth = max(*it.Worth, noWorth)
+		}
+		h.Items = append(h.Items, [2]float64{float64(it.Published.Unix()), worth})
 	}
 	slices.SortStableFunc(h.Items, func(a, b [2]float64) int { return int(max(-1, min(1, a[0]-b[0]))) })
 	if beyond := len(h.Items) - mostKept; beyond > 0 {
@@ -225,7 +234,7 @@ func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
 		Name: s.Name, Rules: c.rules(), State: k.State, Last: k.last(), Since: time.UnixMilli(k.Since),
 	}
 	for _, it := range k.Items {
-		s.Items = append(s.Items, learner.Item{Published: time.Unix(int64(it[0]), 0), Worth: it[1]})
+		s.Items = append(s.Items, learner.Item{Published: time.Unix(int64(it[0]), 0), Worth: new(cmp.Or(it[1], 1))})
 	}
 	for _, at := range k.Checks {
 		s.Checks = append(s.Checks, learner.Check{At: time.Unix(max(at, -at), 0), Changed: at < 0})

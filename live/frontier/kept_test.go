@@ -24,7 +24,7 @@ func TestPacked(t *testing.T) {
 			var found []learner.Item
 			for range r.IntN(3) {
 				found = append(found, learner.Item{
-					Published: at.Add(-time.Duration(r.Int64N(1e15))), Worth: worths[r.IntN(len(worths))],
+					Published: at.Add(-time.Duration(r.Int64N(1e15))), Worth: &worths[r.IntN(len(worths))],
 				})
 			}
 			h.add(at, found, len(found) > 0)

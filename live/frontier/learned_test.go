@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"ephemera/env"
+	"ephemera/learner"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/schedule"
 	"ephemera/live/store/storetest"
@@ -160,6 +161,37 @@ func TestItems(t *testing.T) {
 	if err != nil || len(found) != 2 ||
 		now.Sub(found[0].Published) != 3*time.Hour || now.Sub(found[1].Published) != time.Hour {
 		t.Fatal(found, err)
+	}
+}
+
+// TestItemsWorthNothing: items that are worth nothing bring no fetches, also after a start with another learner's
+// state; those of which earlier versions kept a 0 were worth 1.
+func TestItemsWorthNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		worth []string
+		want  bool
+	}{{"0", slices.Repeat([]string{"0"}, 3), false}, {"unsaid", nil, true}} {
+		s := serve(t, LearnOptions{PerHour: 1})
+		for range 100 {
+			s.wait(7200)
+			now := s.server.now()
+			item := report("http://h/", 0, []time.Time{now.Add(-2 * time.Hour), now.Add(-time.Hour), now})
+			if tt.worth != nil {
+				item.GetKnown().Info.Metadata[metaWorth] = &pb.StringList{Values: tt.worth}
+			}
+			s.put(item)
+		}
+		s.wait(7200)
+		b, err := s.server.opt.Learned.crawls["L"].crawler.Belief("1:hhttp://h/")
+		if err != nil || b.Interest > .5 != tt.want {
+			t.Errorf("worth %s: %v an hour is published (%v)", tt.name, b.Interest, err)
+		}
+	}
+	h := history{Items: [][2]float64{{start, 0}}}
+	h.add(time.Unix(start, 0), []learner.Item{{Published: time.Unix(start, 0), Worth: new(0.)}}, true)
+	if !(h.Items[1][1] > 0) {
+		t.Errorf("a worth of 0 is kept as %v, which stands for 1", h.Items[1][1])
 	}
 }
 

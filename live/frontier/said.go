@@ -87,10 +87,11 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 		}
 		item := learner.Item{Published: at}
 		if i < len(worth) {
-			item.Worth, err = strconv.ParseFloat(worth[i], 64)
-			if err != nil || !(item.Worth >= 0 && item.Worth <= learner.MostWorth) {
+			w, err := strconv.ParseFloat(worth[i], 64)
+			if err != nil || !(w >= 0 && w <= learner.MostWorth) {
 				return nil, fmt.Errorf("%s is %q; allowed is a number, 0 to %g", metaWorth, worth[i], learner.MostWorth)
 			}
+			item.Worth = &w
 		}
 		found = append(found, item)
 	}

@@ -189,8 +189,8 @@ func feeds(c *learner.Crawler, err error) (functions, error) {
 	// items of worth −1 are given later.
 	later := func(items []learner.Item) []learner.Item {
 		for k := range items {
-			if items[k].Worth == -1 {
-				items[k].Worth = math.NaN()
+			if w := items[k].Worth; w != nil && *w == -1 {
+				*w = math.NaN()
 			}
 		}
 		return items

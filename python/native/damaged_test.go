@@ -67,7 +67,7 @@ func feed(t *testing.T, f *learner.Crawler, from time.Time) {
 	for k := range 30 {
 		now := from.Add(time.Duration(k) * 10 * time.Minute)
 		for _, name := range f.Select(now, 3) {
-			items := []learner.Item{{Published: now.Add(-time.Minute), Worth: 2}}
+			items := []learner.Item{{Published: now.Add(-time.Minute), Worth: new(2.)}}
 			if err := f.Update(learner.Crawl{Source: name, At: now, Items: items}); err != nil {
 				t.Fatal(err)
 			}
