@@ -125,8 +125,8 @@ type learnedCrawl struct {
 	saved    time.Time
 	began    time.Time // first fetch since the start
 	sum      Summary
-	client   time.Duration // sum over items from publication until the client found them
-	learner  time.Duration // and until the learner would have
+	client   float64 // sum over items from publication until the client found them, hours
+	learner  float64 // and until the learner would have
 }
 
 // shadow is what the learner would have done with a URL since the last put.
@@ -524,7 +524,7 @@ func (c *learnedCrawl) compare(name string, last time.Time, found []learner.Item
 			continue // it was there before the two began
 		}
 		c.sum.Items++
-		c.client += now.Sub(it.Published)
+		c.client += now.Sub(it.Published).Hours()
 		if s == nil {
 			continue
 		}
@@ -534,7 +534,7 @@ func (c *learnedCrawl) compare(name string, last time.Time, found []learner.Item
 			continue
 		}
 		c.sum.Found++
-		c.learner += s.picks[i].Sub(it.Published)
+		c.learner += s.picks[i].Sub(it.Published).Hours()
 	}
 }
 
@@ -595,7 +595,7 @@ func (l *Learned) Advance() {
 				s.picks = append(s.picks, now)
 				for _, published := range s.late {
 					c.sum.Found++
-					c.learner += now.Sub(published)
+					c.learner += now.Sub(published).Hours()
 				}
 				s.late = s.late[:0]
 			}
@@ -708,12 +708,7 @@ func (c *learnedCrawl) summary(crawl string, now time.Time, most int) Summary {
 	s := c.sum
 	s.Crawl, s.Shadow, s.PerHour, s.Sources = crawl, c.opt.Shadow, c.opt.PerHour, c.crawler.Len()
 	s.Objective = c.opt.Objective
-	if s.Items > 0 {
-		s.ClientDelay = (c.client / time.Duration(s.Items)).Round(time.Second)
-	}
-	if s.Found > 0 {
-		s.Delay = (c.learner / time.Duration(s.Found)).Round(time.Second)
-	}
+	s.ClientDelay, s.Delay = mean(c.client, s.Items), mean(c.learner, s.Found)
 	if took := now.Sub(c.began); s.Fetched > s.Sources && took > 0 {
 		s.Interval = time.Duration(float64(took) * float64(s.Sources) / float64(s.Fetched)).Round(time.Second)
 	}
@@ -749,6 +744,11 @@ func (c *learnedCrawl) summary(crawl string, now time.Time, most int) Summary {
 		s.Beliefs = s.Beliefs[:min(most, len(s.Beliefs))]
 	}
 	return s
+}
+
+// mean returns the mean of n times of so many hours together, 0 of none.
+func mean(hours float64, n int) time.Duration {
+	return time.Duration(hours / float64(max(1, n)) * float64(time.Hour)).Round(time.Second)
 }
 
 // freshAt returns the share of time for which a copy is fresh of a page that is fetched each time

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -161,6 +162,22 @@ func TestItems(t *testing.T) {
 	if err != nil || len(found) != 2 ||
 		now.Sub(found[0].Published) != 3*time.Hour || now.Sub(found[1].Published) != time.Hour {
 		t.Fatal(found, err)
+	}
+}
+
+// TestManyItems: the mean times until items are found are right however many were, and however late.
+func TestManyItems(t *testing.T) {
+	l := must(NewLearned(serve(t).store, slog.Default(), map[string]LearnOptions{"L": {PerHour: 1, Shadow: true}}))
+	c, now := l.crawls["L"], time.Unix(start, 0)
+	const late = 100 * 365 * 24 * time.Hour
+	for range 5 {
+		c.shadow("u").picks = []time.Time{now.Add(-time.Hour)}
+		found := []learner.Item{{Published: now.Add(-late)}}
+		c.compare("u", now.Add(-2*late), found, now)
+	}
+	if s := c.summary("L", now, 0); s.ClientDelay != late || s.Delay != late-time.Hour {
+		t.Errorf("the client found items after %v, the learner would have after %v; want %v and an hour less",
+			s.ClientDelay, s.Delay, late)
 	}
 }
 
