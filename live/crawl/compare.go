@@ -275,7 +275,7 @@ func (o *Options) compare(
 		return nil, err
 	}
 	opt := Options{
-		PerHour: float64(kept.looks) / kept.seen.Hours(), Objective: o.Objective,
+		PerHour: float64(kept.looks) / kept.seen, Objective: o.Objective,
 		Shortest: o.Shortest, Longest: o.Longest,
 	}
 	out.PerHour = opt.PerHour
@@ -330,7 +330,7 @@ type collected struct {
 	waits   []time.Duration // between two looks at each feed, at least
 	minutes []float64       // from publication to look, of the items that are measured
 	looks   int             // of the time that is measured
-	seen    time.Duration   // of that time, in the mean over the feeds
+	seen    float64         // of that time, in the mean over the feeds, hours
 }
 
 // collect collects what was found, and counts what is left out.
@@ -370,12 +370,12 @@ func (c *comparison) collect(all map[string]*observed, begin time.Time) (*collec
 				kept.looks++
 			}
 		}
-		kept.seen += c.To.Sub(c.From)
+		kept.seen += c.To.Sub(c.From).Hours()
 		for _, g := range f.unseen {
-			kept.seen -= g.within(c.From, c.To)
+			kept.seen -= g.within(c.From, c.To).Hours()
 		}
 	}
-	kept.seen /= time.Duration(max(1, len(c.feeds)))
+	kept.seen /= float64(max(1, len(c.feeds)))
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		mean := time.Duration(stat.Mean(left[why], nil) * float64(time.Minute))
 		if why == whileUnseen { // they may have been found sooner

@@ -297,3 +297,15 @@ func TestFailedBefore(t *testing.T) {
 		})
 	}
 }
+
+// TestSeenOfManyFeeds: the time in which feeds were seen has no end at 292 years of all of them.
+func TestSeenOfManyFeeds(t *testing.T) {
+	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	c, all := comparison{From: begin, To: begin.Add(7 * 24 * time.Hour)}, map[string]*observed{}
+	for k := range 20_000 {
+		all[strconv.Itoa(k)] = &observed{}
+	}
+	if kept, err := c.collect(all, begin); err != nil || math.Abs(kept.seen-7*24) > 1e-6 {
+		t.Errorf("20 000 feeds were seen for %v hours in the mean (%v); want 168", kept.seen, err)
+	}
+}
