@@ -49,9 +49,9 @@ func Write(path string, write func(io.Writer) error) error {
 	err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
-	}
-	if errors.Is(err, fs.ErrNotExist) && exists(path) {
-		return nil // another process has written the file since, and removed this one
+		if errors.Is(err, fs.ErrNotExist) && exists(path) {
+			return nil // another process has written the file since, and removed this one
+		}
 	}
 	if err != nil {
 		err = errors.Join(err, os.Remove(f.Name()))

@@ -2,6 +2,9 @@ package files
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,5 +67,22 @@ func TestTidy(t *testing.T) {
 	}
 	if err := Tidy(filepath.Join(dir, "none")); err != nil {
 		t.Errorf("a directory that is not there: %v", err)
+	}
+}
+
+// An error of what writes a file is returned, whatever it is, and the file stays as it was.
+func TestWriteFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := Put(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	failed := Write(path, func(io.Writer) error { return fs.ErrNotExist })
+	text, err := os.ReadFile(path)
+	if !errors.Is(failed, fs.ErrNotExist) || err != nil || string(text) != "old" {
+		t.Errorf("the error is %v, and the file holds %q (%v); want %v and %q",
+			failed, text, err, fs.ErrNotExist, "old")
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("the directory holds %v, %v", entries, err)
 	}
 }
