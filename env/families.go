@@ -332,16 +332,31 @@ func Named(name string, budget float64) (Instance, error) {
 	return in, in.Validate()
 }
 
-func named(name string) (Instance, error) {
-	base, law := name, ""
-	if at := strings.LastIndexAny(name, ":/"); at > 0 && variants[name[at+1:]] != nil {
-		base, law = name[:at], name[at+1:]
+// FileOf returns the path of the instance file that a name of [Named] names, with a law or
+// without; "" where it names none.
+func FileOf(name string) string {
+	base, _ := cutLaw(name)
+	if strings.HasSuffix(base, ".toml") {
+		return base
 	}
+	return ""
+}
+
+// cutLaw cuts the law off a name.
+func cutLaw(name string) (base, law string) {
+	if at := strings.LastIndexAny(name, ":/"); at > 0 && variants[name[at+1:]] != nil {
+		return name[:at], name[at+1:]
+	}
+	return name, ""
+}
+
+func named(name string) (Instance, error) {
+	base, law := cutLaw(name)
 	parts := strings.Split(strings.ReplaceAll(base, "/", ":"), ":")
 	in, seed := Paper(1), uint64(1)
-	if strings.HasSuffix(base, ".toml") {
+	if file := FileOf(name); file != "" {
 		var err error
-		if in, err = Load(base); err != nil {
+		if in, err = Load(file); err != nil {
 			return Instance{}, err
 		}
 	} else if build := families[parts[0]]; build != nil && (len(parts) == 2 || len(parts) == 3) {

@@ -161,11 +161,18 @@ interest = 1
 			t.Errorf("%v resolves to\n%+v, and that to\n%+v", settings, r, again)
 		}
 	}
-	_, before := resolve(newRun(t, map[string]any{"instance.name": file}))
-	write("3")
-	e = Engine{}
-	if _, after := resolve(newRun(t, map[string]any{"instance.name": file})); after == before {
-		t.Error("another file of the same name has the same hash")
+	for _, key := range []string{"instance.name", "instance.believe"} {
+		for _, name := range []string{file, file + ":power"} {
+			run := newRun(t, map[string]any{"instance.name": file, key: name})
+			write("1")
+			e = Engine{}
+			_, before := resolve(run)
+			write("3")
+			e = Engine{}
+			if _, after := resolve(run); after == before {
+				t.Errorf("%s %s: another file of the same name has the same hash", key, name)
+			}
+		}
 	}
 }
 

@@ -244,9 +244,7 @@ func (e *Engine) Hash(c *Job) (string, error) {
 		files = append(files, filepath.Join(dir, learner.StateFile))
 	}
 	for _, name := range []string{r.Instance.Name, r.Instance.Believe} {
-		if strings.HasSuffix(name, ".toml") {
-			files = append(files, name)
-		}
+		files = append(files, env.FileOf(name))
 	}
 	for _, name := range slices.DeleteFunc(files, func(name string) bool { return name == "" }) {
 		sum, err := e.sums.get(name, func() ([sha256.Size]byte, error) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -105,7 +104,7 @@ func (e *Engine) instance(r Run) (in env.Instance, err error) {
 // named is [env.Named]. Its error is a *SettingError, unless it is about the file of the instance.
 func named(name string, budget float64) (env.Instance, error) {
 	in, err := env.Named(name, budget)
-	ofFile := strings.Contains(name, ".toml") && (budget == 0 || !errors.Is(err, env.ErrBudget))
+	ofFile := env.FileOf(name) != "" && (budget == 0 || !errors.Is(err, env.ErrBudget))
 	if err != nil && !ofFile {
 		err = &SettingError{err}
 	}
