@@ -688,23 +688,29 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 	}
 }
 
-// looked is of how many URLs a summary looks at what the learner thinks.
-const looked = 10_000
+const (
+	// looked is of how many URLs a summary looks at what the learner thinks.
+	looked = 10_000
+	// lookedAtOnce is how many it looks at under one lock.
+	lookedAtOnce = 100
+)
 
-// Summaries returns what the crawls show, with so many of the URLs that publish most.
+// Summaries returns what the crawls show, with so many of the URLs that publish most. It looks at one part of the
+// URLs after the other, so that others get at the learners in between.
 func (l *Learned) Summaries(most int) (all []Summary) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
 	for crawl, c := range l.crawls {
 		l.sweep(crawl, c, "")
-		all = append(all, c.summary(crawl, now, most))
+		all = append(all, l.summary(crawl, c, now, most))
 	}
 	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.Crawl, b.Crawl) })
 	return all
 }
 
-func (c *learnedCrawl) summary(crawl string, now time.Time, most int) Summary {
+// summary is called with the lock, which it gives up now and then.
+func (l *Learned) summary(crawl string, c *learnedCrawl, now time.Time, most int) Summary {
 	s := c.sum
 	s.Crawl, s.Shadow, s.PerHour, s.Sources = crawl, c.opt.Shadow, c.opt.PerHour, c.crawler.Len()
 	s.Objective = c.opt.Objective
@@ -713,14 +719,21 @@ func (c *learnedCrawl) summary(crawl string, now time.Time, most int) Summary {
 		s.Interval = time.Duration(float64(took) * float64(s.Sources) / float64(s.Fetched)).Round(time.Second)
 	}
 	var n, expected, seen float64
+	all := 0
 	for name := range c.sources {
+		if all++; all%lookedAtOnce == 0 {
+			l.mu.Unlock()
+			l.mu.Lock()
+		}
 		b, err := c.crawler.Belief(name)
 		if err != nil {
 			continue
 		}
 		s.Price = b.Price // the same of all
 		if most > 0 {
-			s.Beliefs = append(s.Beliefs, Belief{idOf(crawl, name).URL, b})
+			if s.Beliefs = append(s.Beliefs, Belief{idOf(crawl, name).URL, b}); len(s.Beliefs) >= 2*most {
+				s.Beliefs = first(s.Beliefs, most)
+			}
 		}
 		if n++; n <= looked {
 			z := b.Changes * s.Interval.Hours() // in a fixed interval
@@ -737,13 +750,16 @@ func (c *learnedCrawl) summary(crawl string, now time.Time, most int) Summary {
 	if expected > 0 {
 		s.FixedMissed = 1 - seen/expected
 	}
-	if most > 0 {
-		slices.SortFunc(s.Beliefs, func(a, b Belief) int {
-			return cmp.Or(cmp.Compare(b.Items+b.Changes, a.Items+a.Changes), cmp.Compare(a.URL, b.URL))
-		})
-		s.Beliefs = s.Beliefs[:min(most, len(s.Beliefs))]
-	}
+	s.Beliefs = first(s.Beliefs, most)
 	return s
+}
+
+// first returns so many of the URLs that publish most, in that order.
+func first(all []Belief, most int) []Belief {
+	slices.SortFunc(all, func(a, b Belief) int {
+		return cmp.Or(cmp.Compare(b.Items+b.Changes, a.Items+a.Changes), cmp.Compare(a.URL, b.URL))
+	})
+	return all[:min(most, len(all))]
 }
 
 // mean returns the mean of n times of so many hours together, 0 of none.

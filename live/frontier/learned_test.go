@@ -175,9 +175,50 @@ func TestManyItems(t *testing.T) {
 		found := []learner.Item{{Published: now.Add(-late)}}
 		c.compare("u", now.Add(-2*late), found, now)
 	}
-	if s := c.summary("L", now, 0); s.ClientDelay != late || s.Delay != late-time.Hour {
+	if s := l.summary("L", c, now, 0); s.ClientDelay != late || s.Delay != late-time.Hour {
 		t.Errorf("the client found items after %v, the learner would have after %v; want %v and an hour less",
 			s.ClientDelay, s.Delay, late)
+	}
+}
+
+// TestSummaryOfMany: while what all URLs are thought to publish is summed up others get at the learners, and
+// little memory is taken.
+func TestSummaryOfMany(t *testing.T) {
+	l := must(NewLearned(serve(t).store, slog.Default(), map[string]LearnOptions{"L": {PerHour: 1}}))
+	c, now := l.crawls["L"], time.Unix(start, 0)
+	const n = 20_000
+	for k := range n {
+		name := sourceName(schedule.ID{Crawl: "L", Key: "k", URL: fmt.Sprint("http://k/", k)})
+		c.sources[name] = (&history{}).pack()
+		if err := c.crawler.Add(name, c.rules()); err != nil {
+			t.Fatal(err)
+		}
+		crawl := learner.Crawl{Source: name, At: now, Items: make([]learner.Item, k%10)}
+		for i := range crawl.Items {
+			crawl.Items[i].Published = now
+		}
+		if err := c.crawler.Update(crawl); err != nil {
+			t.Fatal(err)
+		}
+	}
+	summed := make(chan Summary)
+	l.mu.Lock()
+	go func() { summed <- l.Summaries(100)[0] }()
+	l.mu.Unlock()
+	for others := 0; ; others++ {
+		l.mu.Lock()
+		select {
+		case s := <-summed:
+			if others < 10 || len(s.Beliefs) != 100 || cap(s.Beliefs) > 1000 || s.Sources != n {
+				t.Errorf("of %d URLs %d are shown, in a place for %d; others had %d turns meanwhile, want 10 or more",
+					s.Sources, len(s.Beliefs), cap(s.Beliefs), others)
+			}
+			l.mu.Unlock()
+			return
+		default:
+		}
+		l.mu.Unlock()
+		time.Sleep(time.Millisecond / 10)
 	}
 }
 
