@@ -237,6 +237,7 @@ func (s *Server) sendQueues(p *pb.Pagination, send func(any) error) error {
 // queuesOf returns the queues of another node.
 func (s *Server) queuesOf(ctx context.Context, address string, p *pb.Pagination) names {
 	return func(yield func(string, error) bool) {
+		ctx := s.nodes.toHandOn(ctx)
 		stream, err := s.opt.Peers[address].NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, queuesCall)
 		if err == nil && stream.SendMsg(p) == nil { // RecvMsg has the error
 			err = stream.CloseSend()

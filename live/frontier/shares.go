@@ -123,13 +123,17 @@ func RegisterNodes(g *grpc.Server, s *Server) {
 	g.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "ephemera.Nodes", HandlerType: (*any)(nil),
 		Methods: []grpc.MethodDesc{{MethodName: "Share", Handler: func(
-			_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor,
+			srv any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor,
 		) (any, error) {
 			in := &structpb.Struct{}
 			if err := decode(in); err != nil {
 				return nil, err
 			}
-			return s.share(ctx, in)
+			answer := func(ctx context.Context, _ any) (any, error) { return s.share(ctx, in) }
+			if intercept == nil {
+				return answer(ctx, in)
+			}
+			return intercept(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: shareCall}, answer)
 		}}},
 		Streams: []grpc.StreamDesc{{StreamName: "ListQueues", ServerStreams: true, Handler: func(
 			_ any, stream grpc.ServerStream,
@@ -157,7 +161,7 @@ func (s *Server) askShare(
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	out = &structpb.Struct{}
-	return out, ofNode(address, s.opt.Peers[address].Invoke(ctx, shareCall, in, out))
+	return out, ofNode(address, s.opt.Peers[address].Invoke(s.nodes.toHandOn(ctx), shareCall, in, out))
 }
 
 // ShareBudgets shares the budgets of learned crawls among the nodes anew, where it is time for

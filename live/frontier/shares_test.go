@@ -6,8 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	pb "ephemera/live/frontier/urlfrontier"
 )
 
 // TestSharedBudget: three nodes spend the budget of a learned crawl together, each by how many URLs
@@ -114,4 +118,32 @@ func TestSharedBudget(t *testing.T) {
 	_, failed = a.server.askShare(ctx, nodes[1].address, "other", nil)
 	a.want(status.Code(failed), codes.FailedPrecondition)
 	nodes[2].stop = func() {}
+}
+
+// TestShareOfOtherList: a node that has another list sets no share here and reads none, and lists no queues; nor
+// does anybody of a service that is closing.
+func TestShareOfOtherList(t *testing.T) {
+	nodes := neighbours(t, 3, LearnOptions{PerHour: 60})
+	other := nodes[1].server
+	ask := func() string {
+		var codes []codes.Code
+		set := map[string]*structpb.Value{"per_hour": structpb.NewNumberValue(60)}
+		for _, more := range []map[string]*structpb.Value{nil, set} {
+			_, err := other.askShare(ctx, nodes[0].address, "L", more)
+			codes = append(codes, status.Code(err))
+		}
+		for _, err := range other.queuesOf(ctx, nodes[0].address, &pb.Pagination{}) {
+			codes = append(codes, status.Code(err))
+		}
+		return fmt.Sprint(codes)
+	}
+	right := other.nodes
+	other.nodes = newNodes(other.opt.Address, map[string]grpc.ClientConnInterface{
+		nodes[0].address: other.opt.Peers[nodes[0].address],
+	})
+	nodes[0].want(ask(), "[FailedPrecondition FailedPrecondition FailedPrecondition]")
+	nodes[0].want(nodes[0].server.opt.Learned.crawls["L"].share.PerHour, 20.)
+	other.nodes = right
+	nodes[0].server.Close()
+	nodes[0].want(ask(), "[Unavailable Unavailable Unavailable]")
 }
