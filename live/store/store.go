@@ -1242,7 +1242,11 @@ func (s *Store) scan(from, to []byte, f func(record, value []byte) (more bool, e
 			return errClosed
 		default:
 		}
-		if more, err := f(it.Key(), it.Value()); err != nil || !more {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if more, err := f(it.Key(), value); err != nil || !more {
 			return err
 		}
 	}
