@@ -243,6 +243,9 @@ func (c *Crawler) Tick() (begun int, err error) {
 	if room <= 0 {
 		return 0, nil
 	}
+	if c.store.Full() { // what the learner hands out would have to wait for longer than until there is room
+		return 0, store.ErrFull
+	}
 	var due []schedule.ID
 	handed := append(c.early, c.learner.Select(now, max(0, room-len(c.early)))...)
 	c.early = nil

@@ -579,11 +579,15 @@ func (l *Learned) ping(id schedule.ID, values []string) (
 }
 
 // Advance makes the URLs due that the learners ask for now, and keeps what was learned now
-// and then.
+// and then. While the disk is nearly full the learners go on as soon as there is room: nothing is handed out
+// before that either.
 func (l *Learned) Advance() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
+	if l.store.Full() {
+		return
+	}
 	for crawl, c := range l.crawls {
 		l.sweep(crawl, c, "")
 		names := c.crawler.Select(now, c.crawler.Len())

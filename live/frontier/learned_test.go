@@ -404,6 +404,27 @@ func TestFullDisk(t *testing.T) {
 	s.want(s.put(item()), "http://h/ OK")
 }
 
+// TestAskedWhenThereIsRoom: what a learner would have fetched while the disk is nearly full is handed out once
+// there is room.
+func TestAskedWhenThereIsRoom(t *testing.T) {
+	disk := &storetest.Disk{FS: vfs.NewMem()}
+	s := serveOn(t, disk, LearnOptions{PerHour: 10})
+	for range 20 {
+		s.wait(3600)
+		s.put(report("http://h/", 0, []time.Time{s.server.now()}))
+	}
+	disk.Full.Store(true)
+	time.Sleep(100 * time.Millisecond) // the store looks again after 50
+	for range 20 {
+		s.wait(3600)
+		s.server.opt.Learned.Advance()
+	}
+	disk.Full.Store(false)
+	time.Sleep(100 * time.Millisecond)
+	s.server.opt.Learned.Advance()
+	s.want(s.get(inCrawl("L")), "http://h/")
+}
+
 // TestFarDate holds that a date which is more than 292 years ahead is kept.
 func TestFarDate(t *testing.T) {
 	opt := LearnOptions{PerHour: 2}

@@ -965,7 +965,9 @@ func (s *Store) Look(id schedule.ID) (*Record, error) {
 // their queues. After a start they are due again when they were to be
 // before: whoever hastens does it again.
 func (s *Store) Hasten(ids []schedule.ID) (gone []int, err error) {
-	s.mu.Lock()
+	if err := s.lockForWrite(); err != nil {
+		return nil, err
+	}
 	defer s.end()
 	s.advance()
 	now := s.moment.Time.UnixMilli()

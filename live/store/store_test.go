@@ -828,7 +828,8 @@ func TestNearlyFull(t *testing.T) {
 	defer s.Close()
 	put := func(key string) error {
 		s.looked = time.Time{}
-		_, err := s.Put(schedule.ID{Crawl: "c", Key: key, URL: "u"}, 1, 1, nil)
+		c, err := s.Put(schedule.ID{Crawl: "c", Key: key, URL: "u"}, 1<<60, 1, nil)
+		c.Wait()
 		return err
 	}
 	release := func() error {
@@ -849,6 +850,14 @@ func TestNearlyFull(t *testing.T) {
 		if err := put("d"); err != ErrFull {
 			t.Errorf("the error of a put is %v, want %v", err, ErrFull)
 		}
+	}
+	b := schedule.ID{Crawl: "c", Key: "b", URL: "u"}
+	before, err1 := s.Find(b)
+	_, err2 := s.Hasten([]schedule.ID{b})
+	after, err3 := s.Find(b)
+	if err2 != ErrFull || !reflect.DeepEqual(before, after) {
+		t.Errorf("the error of hastening is %v, want %v; %+v (%v) becomes %+v (%v)",
+			err2, ErrFull, before, err1, after, err3)
 	}
 	disk.Spent.Store(true)
 	if err := release(); err != ErrFull {
