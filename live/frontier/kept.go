@@ -421,7 +421,7 @@ func (l *Learned) adopt(c *learnedCrawl, r *store.Record) error {
 
 // save keeps what the URLs of a crawl have in common. After an error what was kept before
 // stays.
-func (l *Learned) save(crawl string, c *learnedCrawl) {
+func (l *Learned) save(crawl string, c *learnedCrawl) error {
 	values, err := l.state(crawl, c)
 	if err == nil {
 		err = l.store.Set(values...)
@@ -429,6 +429,7 @@ func (l *Learned) save(crawl string, c *learnedCrawl) {
 	if err != nil {
 		l.log.Error("what was learned is not kept; what was kept before stays", "crawl", crawl, "error", err)
 	}
+	return err
 }
 
 // state returns what is kept of all URLs of a crawl in common.

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -621,14 +622,15 @@ func (l *Learned) Advance() {
 	}
 }
 
-// Save keeps what the URLs of each crawl have in common.
-func (l *Learned) Save() {
+// Save keeps what the URLs of each crawl have in common. It logs errors, too.
+func (l *Learned) Save() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now()
 	for crawl, c := range l.crawls {
-		l.save(crawl, c)
+		err = errors.Join(err, l.save(crawl, c))
 	}
+	return err
 }
 
 // recall has the learner of a crawl take up what the records of its URLs have, as a start does.

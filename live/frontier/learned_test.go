@@ -2,12 +2,14 @@ package frontier
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,6 +24,7 @@ import (
 	"ephemera/learner"
 	pb "ephemera/live/frontier/urlfrontier"
 	"ephemera/live/schedule"
+	"ephemera/live/store"
 	"ephemera/live/store/storetest"
 )
 
@@ -423,6 +426,22 @@ func TestAskedWhenThereIsRoom(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	s.server.opt.Learned.Advance()
 	s.want(s.get(inCrawl("L")), "http://h/")
+}
+
+// TestBackupOnFullDisk: a copy with learners as they were kept before is made, and not reported as one of now.
+func TestBackupOnFullDisk(t *testing.T) {
+	disk := &storetest.Disk{FS: vfs.Default}
+	t.Chdir(t.TempDir())
+	s := serveOn(t, disk, LearnOptions{PerHour: 10})
+	s.server.opt.Backups = "copies"
+	s.put(report("http://h/", 0, []time.Time{s.server.now()}))
+	disk.Full.Store(true)
+	time.Sleep(100 * time.Millisecond) // the store looks again after 50
+	_, err := s.server.Backup()
+	made, _ := os.ReadDir("copies")
+	if !errors.Is(err, store.ErrFull) || len(made) != 1 || !strings.Contains(err.Error(), made[0].Name()) {
+		t.Errorf("the copies are %v, and the error is %v; want one, and %v that names it", made, err, store.ErrFull)
+	}
 }
 
 // TestFarDate holds that a date which is more than 292 years ahead is kept.
