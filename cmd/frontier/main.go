@@ -552,16 +552,17 @@ func (set *settings) move(st *store.Store, stdout io.Writer) error {
 
 // read reads what is to be imported.
 func (set *settings) read(take func(io.Reader) (int, error)) error {
-	if set.importOf == "-" {
-		set.importOf = os.Stdin.Name()
+	in, name := os.Stdin, "standard input"
+	if set.importOf != "-" {
+		var err error
+		if in, err = os.Open(set.importOf); err != nil {
+			return err
+		}
+		defer in.Close()
+		name = set.importOf
 	}
-	in, err := os.Open(set.importOf)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
 	if n, err := take(in); err != nil {
-		return fmt.Errorf("%s: %w; the %d URLs before it are kept", set.importOf, err, n)
+		return fmt.Errorf("%s: %w; the %d URLs before it are kept", name, err, n)
 	}
 	return nil
 }

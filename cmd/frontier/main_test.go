@@ -335,6 +335,28 @@ func TestTerminate(t *testing.T) {
 	}
 }
 
+// TestImportOfStandardInput: it is read where it has no name by which it can be opened, too, as on Windows.
+func TestImportOfStandardInput(t *testing.T) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := os.Stdin
+	os.Stdin = in
+	t.Cleanup(func() {
+		os.Stdin = usual
+		in.Close()
+	})
+	fmt.Fprintln(out, `{"known":{"info":{"url":"http://a/"},"refetchableFromDate":"1"}}`)
+	fmt.Fprintln(out, "?")
+	out.Close()
+	_, _, err = clitest.Call(t, run, "-import", "-", "-dir", t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "standard input: line 2") ||
+		!strings.Contains(err.Error(), "the 1 URLs before it are kept") {
+		t.Errorf("the error is %v; want one of line 2 of standard input", err)
+	}
+}
+
 // TestMoveBesideService holds that next to a service that runs the command says so and what
 // to do, and that this exports what the service has.
 func TestMoveBesideService(t *testing.T) {
