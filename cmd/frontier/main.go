@@ -336,19 +336,18 @@ func (set *settings) run(ctx context.Context, stdout, stderr io.Writer) error {
 	default:
 		return err
 	}
-	defer st.Close()
 	if moves {
-		return set.move(st, stdout)
+		return errors.Join(set.move(st, stdout), st.Close())
 	}
 	living, end := context.WithCancel(context.Background())
 	defer end()
 	s, err := set.newDaemon(living, st, logger("frontier"), levels)
-	if err != nil {
-		return err
+	if err == nil {
+		counts.Store(s.server)
+		s.asked = asked
+		err = s.run(ctx)
 	}
-	counts.Store(s.server)
-	s.asked = asked
-	return s.run(ctx)
+	return errors.Join(err, st.Close())
 }
 
 // open opens the state, which may take long. It does not wait for that when the context ends.
@@ -450,7 +449,7 @@ func (s *daemon) run(ctx context.Context) error {
 	group.Go(func() error { return serve(s.calls, s.listen) }) // when the page can be asked whether it serves
 	group.Go(func() error {
 		each(ctx, time.Tick(time.Second), s.learned.Advance)
-		s.learned.Save()
+		s.learned.Save() // it logs an error
 		return nil
 	})
 	group.Go(func() error { // a node that does not answer does not keep learners waiting
