@@ -753,7 +753,7 @@ func (s *Server) ownURLs(ctx context.Context, p *pb.ListUrlParams, send func(*pb
 		failed = err
 		return err == nil && left > 0
 	})
-	return errors.Join(err, failed)
+	return cmp.Or(err, failed)
 }
 
 func (s *Server) CountURLs(ctx context.Context, p *pb.CountUrlParams) (*pb.Long, error) {
