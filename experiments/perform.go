@@ -55,7 +55,7 @@ func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Perform
 	names := make([]string, len(jobs)) // of their files
 	for i, j := range jobs {
 		if b.Dir == "" {
-			break // a recording may be a pipe, which is read once
+			break // there are none
 		}
 		hash, err := e.Hash(j)
 		if err != nil {
@@ -229,7 +229,7 @@ func holdsRun(file, run string) bool {
 }
 
 // Hash names a job but for its seed: it is that of all settings and of what the files
-// hold that they name.
+// hold that they name; of a recording as it was read, since that may be a pipe.
 func (e *Engine) Hash(c *Job) (string, error) {
 	r := c.Run
 	r.Seed = 0
@@ -239,7 +239,8 @@ func (e *Engine) Hash(c *Job) (string, error) {
 	}
 	h := sha256.New()
 	h.Write(settings)
-	files := []string{r.World.Trace}
+	h.Write(c.Scene.sum)
+	var files []string
 	if dir, ok := strings.CutPrefix(r.Algorithm(), SavedPrefix); ok {
 		files = append(files, filepath.Join(dir, learner.StateFile))
 	}

@@ -143,6 +143,7 @@ func (c *Job) resolveWorld(in env.Instance) error {
 	case "replay":
 		w.Epoch, w.Decay = cmp.Or(w.Epoch, UsualWorld.Epoch), cmp.Or(w.Decay, UsualWorld.Decay)
 		w.Split = cmp.Or(w.Split, UsualWorld.Split)
+		w.FeedbackDelay = w.feedbackAt(c.Level)
 	}
 	switch {
 	case w.Kind == "mean" && c.Level == env.LevelOnline:

@@ -47,6 +47,7 @@ type Scene struct {
 
 	feedback string // when it becomes known what an item is worth; "" where all are worth the same
 	key      string // names it among those of an engine
+	sum      []byte // of the file of the recording; nil of an instance
 	// relaxed keeps what Bound returns; nil keeps nothing.
 	relaxed func() (bound, price float64)
 }

@@ -3,9 +3,12 @@ package experiments
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -100,6 +103,14 @@ func ParseFeedbackDelay(delay string) (hours float64, err error) {
 	return wait.Hours(), nil
 }
 
+// feedbackAt returns the feedback delay of a recording for policies of a level.
+func (w World) feedbackAt(level env.Level) string {
+	if w.FeedbackDelay == "" && level == env.LevelObserved {
+		return "now"
+	}
+	return cmp.Or(w.FeedbackDelay, DefaultFeedbackDelay)
+}
+
 // recorded plays the measured part of a recording; a budget of 0 stands for 1. Policies
 // that know the model are given parameters that were fitted on the part before it.
 func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s Scene, err error) {
@@ -113,11 +124,7 @@ func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s
 	case !(w.Split > 0 && w.Split < 1):
 		return s, wrong("split is %v; allowed is above 0 and below 1", w.Split)
 	}
-	usual := DefaultFeedbackDelay
-	if level == env.LevelObserved {
-		usual = "now"
-	}
-	s.feedback = cmp.Or(w.FeedbackDelay, usual)
+	s.feedback = w.feedbackAt(level)
 	late, err := ParseFeedbackDelay(s.feedback)
 	if err != nil {
 		return s, wrong("feedback %w", err)
@@ -128,10 +135,17 @@ func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s
 			"for with knowledge observed the state shows what is worth how much",
 			w.FeedbackDelay)
 	}
-	rec, err := env.ReadRecording(ctx, w.Trace)
+	file, err := os.Open(w.Trace)
 	if err != nil {
 		return s, err
 	}
+	defer file.Close()
+	sum := sha256.New()
+	rec, err := env.PublishedColumns.Parse(ctx, w.Trace, io.TeeReader(file, sum)) // which reads to the end
+	if err != nil {
+		return s, err
+	}
+	s.sum = sum.Sum(nil)
 	if !rec.Uneven() {
 		s.feedback, late = "", 0
 	}

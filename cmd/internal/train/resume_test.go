@@ -27,6 +27,32 @@ func recording(t *testing.T) string {
 	})
 }
 
+// A recording may come through a pipe, which can be read once, and its runs are not those of
+// another recording that came through it before.
+func TestPipe(t *testing.T) {
+	log := recording(t)
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	for _, text := range []string{string(text), strings.ReplaceAll(string(text), "\nb,", "\na,")} {
+		if err := os.WriteFile(log, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want, _, err := train(t, "-trace", log, "-format", "csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := clitest.Process(t, "-trace", "/dev/stdin", "-format", "csv", "-out", out)
+		c.Stdin = strings.NewReader(text)
+		got, status := clitest.Output(t, c)
+		if got = strings.ReplaceAll(got, "\nstdin,", "\nposts,"); status != cli.OK || got != want {
+			t.Errorf("exit status %d, through a pipe\n%s; as a file\n%s", status, got, want)
+		}
+	}
+}
+
 // results reads what must be the same from run to run.
 func results(t *testing.T, dir string) map[string]string {
 	t.Helper()
