@@ -178,8 +178,10 @@ func (r *referee) crashed(onDisk, begin time.Time, held map[string]bool) {
 	defer r.mu.Unlock()
 	r.begin = begin
 	for key, s := range r.sites {
-		if held[s.feed] && !s.must.IsZero() {
-			s.must = later(s.must, begin.Add(time.Hour))
+		for _, of := range []*rules{&s.rules, &s.before} { // by one of which the next request is judged
+			if held[s.feed] && !of.must.IsZero() {
+				of.must = later(of.must, begin.Add(time.Hour))
+			}
 		}
 		if s.last.After(onDisk) {
 			s.unsure = true
@@ -221,8 +223,10 @@ func (r *referee) delay(by time.Duration) {
 	defer r.mu.Unlock()
 	for _, s := range r.sites {
 		s.delayed = s.allowed.Add(by)
-		if !s.must.IsZero() {
-			s.must = s.must.Add(by)
+		for _, of := range []*rules{&s.rules, &s.before} {
+			if !of.must.IsZero() {
+				of.must = of.must.Add(by)
+			}
 		}
 	}
 }
