@@ -194,6 +194,54 @@ func TestLostOfLongest(t *testing.T) {
 	}
 }
 
+// TestDefer: a source that is handed out because its longest interval has ended, and waits instead, comes
+// first when that wait ends, though others are worth more. Where its crawl failed it has another longest interval.
+func TestDefer(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		put  func(c *Crawler, now time.Time) error
+		want time.Duration
+	}{
+		{"deferred", func(c *Crawler, now time.Time) error { return c.Defer("dead", now, now.Add(5*time.Hour)) },
+			5 * time.Hour},
+		{"failed", func(c *Crawler, now time.Time) error {
+			return c.Update(Crawl{Source: "dead", At: now, Outcome: Failed, NotBefore: now.Add(5 * time.Hour)})
+		}, 24 * time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+			for _, name := range []string{"a", "b", "c", "dead"} {
+				if err := c.Add(name, Source{Longest: 24 * time.Hour}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var at []time.Time // when the dead source was handed out
+			for now := began; len(at) < 12 && now.Before(began.Add(400*time.Hour)); now = now.Add(time.Hour) {
+				for _, name := range c.Select(now, 1) {
+					crawl := Crawl{Source: name, At: now, Outcome: Found}
+					if name != "dead" {
+						crawl.Items = []Item{{Published: now.Add(-time.Minute)}, {Published: now.Add(-time.Hour)}}
+					} else if at = append(at, now); len(at) > 10 {
+						if err := tt.put(c, now); err != nil {
+							t.Fatal(err)
+						}
+						continue
+					}
+					if err := c.Update(crawl); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if len(at) < 12 || at[11].Sub(at[10]) != tt.want {
+				t.Errorf("handed out at %v; want the last %v after the one before", at, tt.want)
+			}
+		})
+	}
+	if err := newTestCrawler(t, CrawlerOptions{Budget: 1}).Defer("nobody", began, began); err == nil {
+		t.Error("a source that nobody knows is deferred")
+	}
+}
+
 // TestSetIntervals: other intervals hold for a source that others leave no request to, the longest one from its last
 // crawl on, and the shortest one from its next crawl on.
 func TestSetIntervals(t *testing.T) {

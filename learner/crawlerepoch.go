@@ -41,8 +41,7 @@ func (c *Crawler) Select(now time.Time, n int) (names []string) {
 	return names
 }
 
-// hand has source i wait that is handed out, as if its crawl failed. Its longest interval goes on:
-// if it has ended by then, the source comes first when the wait ends.
+// hand has source i wait that is handed out, as if its crawl failed.
 func (c *Crawler) hand(i int) {
 	p := &c.src[i]
 	most := cmp.Or(p.Rules.Longest, longestWait)
@@ -51,12 +50,33 @@ func (c *Crawler) hand(i int) {
 		wait = min(2*wait, most)
 	}
 	p.Tries++
-	c.wait(i, c.now.Add(max(wait, p.Rules.Shortest)))
-	if p.Rules.Longest > 0 {
-		p.Due = max(p.Due, c.limits.NotBefore[i])
-		c.overdue.Add(i, p.Due)
+	c.putOff(i, c.now.Add(max(wait, p.Rules.Shortest)))
+}
+
+// Defer has a source wait, from a time on, whose crawl was handed out and not made, or of whose crawl nobody
+// knows what became. Its longest interval goes on: if it has ended by then, the source comes first when
+// the wait ends. A crawl that failed begins it anew.
+func (c *Crawler) Defer(source string, now, until time.Time) error {
+	i, err := c.find(source)
+	if err != nil {
+		return err
+	}
+	c.turn(now)
+	c.src[i].Tries = 0
+	c.putOff(i, until)
+	return nil
+}
+
+// putOff has source i wait until a time, while its longest interval goes on.
+func (c *Crawler) putOff(i int, until time.Time) {
+	if c.wait(i, until); c.src[i].Rules.Longest > 0 {
+		c.remind(i)
 	}
 }
+
+// remind has source i be among the overdue ones from the end of its longest interval on, but not while it waits.
+// Its place among them is by that end.
+func (c *Crawler) remind(i int) { c.overdue.Add(i, max(c.src[i].Due, c.limits.NotBefore[i])) }
 
 // lastEpoch is as far ahead as anything is planned; with epochs of a second it is 68
 // years.
@@ -185,7 +205,7 @@ func (c *Crawler) goBack(now time.Time) {
 		}
 		if p.Name != "" && p.Rules.Longest > 0 {
 			p.Due = min(p.Due, max(epoch, p.Feedback+int(p.Rules.Longest/c.opt.Epoch), c.limits.NotBefore[i]))
-			c.overdue.Add(i, p.Due)
+			c.remind(i)
 		}
 	}
 	c.begin(epoch)

@@ -176,7 +176,7 @@ func (c *Crawler) restore(p placeState) error {
 	c.src[i], c.view.Last[i], c.limits.NotBefore[i] = p.place, p.Last, p.NotBefore
 	c.enlist(i)
 	if p.Rules.Longest > 0 {
-		c.overdue.Add(i, p.Due)
+		c.remind(i)
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (c *Crawler) Belief(source string) (b Belief, err error) {
 		due = max(due, float64(last)+math.Ceil(c.open.Threshold(i)))
 	}
 	if p := &c.src[i]; p.Rules.Longest > 0 {
-		due = min(due, float64(p.Due))
+		due = min(due, float64(max(p.Due, c.limits.NotBefore[i])))
 	}
 	if due <= float64(math.MaxInt64/c.opt.Epoch) { // as far as a [time.Duration] reaches
 		b.Due = c.at(int(due))

@@ -300,6 +300,36 @@ func TestHeldOverRestart(t *testing.T) {
 	}
 }
 
+// TestLostLongest: where each feed is looked at because its longest interval has ended, one whose request was
+// under way at a kill is among the first when it is no longer left alone, and not behind all others.
+func TestLostLongest(t *testing.T) {
+	var urls []string
+	for k := range 24 {
+		urls = append(urls, address(k*len(kinds)))
+	}
+	r := newReferee(t, 1)
+	l := newLife(t, r.Server, .5, urls...)
+	s := l.open(io.Discard).pass(10 * 24 * time.Hour)
+	var first *record
+	for _, f := range s.feeds {
+		if first == nil || f.Tried.Before(first.Tried) {
+			first = f
+		}
+	}
+	s.store.Hasten([]schedule.ID{first.ID})
+	taken, err := s.store.Take(&schedule.Request{Crawl: crawlName, Hold: time.Hour.Milliseconds()}, 1)
+	if len(taken) != 1 || err != nil {
+		t.Fatal(taken, err)
+	}
+	check(s.store.Close())
+	l.Begin = s.now.Add(time.Minute)
+	s = l.open(io.Discard).pass(10 * time.Hour)
+	defer s.Close()
+	if tried := s.feeds[first.ID.URL].Tried; !tried.After(l.Begin) || r.looks == 0 {
+		t.Errorf("%s was asked for last at %v, before the kill at %v", first.ID.URL, tried, l.Begin)
+	}
+}
+
 // TestWebSub: a hub that a feed names is subscribed to and tells what is new; the feed
 // is looked at once a day then, and what is not signed is ignored.
 func TestWebSub(t *testing.T) {

@@ -31,28 +31,30 @@ func (c *Crawler) Plan(w io.Writer, length time.Duration) (looks int, err error)
 	for at := now; at.Before(now.Add(length)); at = l.Next() {
 		for _, address := range l.Select(at, math.MaxInt) {
 			r := c.feeds[address]
-			crawl := learner.Crawl{Source: address, At: at}
 			if free, _ := c.free(r, at); free.Sub(at) > c.opt.lead() {
-				crawl.Outcome, crawl.NotBefore = learner.Failed, free.Add(-c.opt.lead())
-			} else {
-				looks++
-				fmt.Fprintf(w, "%s  %s\n", at.Local().Format("Mon 2 Jan 2006 15:04"), r.Name())
-				b, _ := l.Belief(address) // it knows those that it names
-				if !r.Last.IsZero() {
-					wait, _ := c.usual(r, at)
-					if r.Why == published { // so it asks again
-						wait = max(wait, r.NotBefore.Sub(r.Tried))
-					}
-					crawl.NotBefore = at.Add(wait - c.opt.lead())
+				if err := l.Defer(address, at, free.Add(-c.opt.lead())); err != nil {
+					return looks, err
 				}
-				if !b.Last.IsZero() {
-					since := at.Sub(b.Last)
-					n := int(math.Round(b.Items * since.Hours()))
-					for k := range n {
-						age := since * time.Duration(2*k+1) / time.Duration(2*n)
-						item := learner.Item{Published: at.Add(-age), Worth: worthOf(r.Worth)}
-						crawl.Items = append(crawl.Items, item)
-					}
+				continue
+			}
+			looks++
+			fmt.Fprintf(w, "%s  %s\n", at.Local().Format("Mon 2 Jan 2006 15:04"), r.Name())
+			crawl := learner.Crawl{Source: address, At: at}
+			b, _ := l.Belief(address) // it knows those that it names
+			if !r.Last.IsZero() {
+				wait, _ := c.usual(r, at)
+				if r.Why == published { // so it asks again
+					wait = max(wait, r.NotBefore.Sub(r.Tried))
+				}
+				crawl.NotBefore = at.Add(wait - c.opt.lead())
+			}
+			if !b.Last.IsZero() {
+				since := at.Sub(b.Last)
+				n := int(math.Round(b.Items * since.Hours()))
+				for k := range n {
+					age := since * time.Duration(2*k+1) / time.Duration(2*n)
+					item := learner.Item{Published: at.Add(-age), Worth: worthOf(r.Worth)}
+					crawl.Items = append(crawl.Items, item)
 				}
 			}
 			if err := l.Update(crawl); err != nil {

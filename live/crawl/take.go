@@ -159,7 +159,7 @@ func (c *Crawler) postpone(r *record, now, next time.Time) error {
 	if !c.learner.Has(r.ID.URL) {
 		return nil
 	}
-	return c.learner.Update(learner.Crawl{Source: r.ID.URL, At: now, Outcome: learner.Failed, NotBefore: next})
+	return c.learner.Defer(r.ID.URL, now, next)
 }
 
 // mostSeen is how many items a feed is remembered for that shows few of them: as many as are remembered
