@@ -221,7 +221,7 @@ var variants = func() map[string]func(s *Source, draw drawer) {
 		"window":  func(s *Source, _ drawer) { s.Window = 2 / s.Decay },
 		"batches": func(s *Source, _ drawer) { s.Batch = 20 },
 		"mixture": func(s *Source, draw drawer) {
-			s.Law = []Law{LawExponential, LawPower, LawHump}[draw(drawLaw).Intn(3)]
+			s.setLaw([]Law{LawExponential, LawPower, LawHump}[draw(drawLaw).Intn(3)])
 			s.Batch = []int{1, 20}[draw(drawBatch).Intn(2)]
 			if draw(drawWindowed).Intn(2) == 1 {
 				s.Window = 2 / s.Decay
@@ -229,10 +229,20 @@ var variants = func() map[string]func(s *Source, draw drawer) {
 		},
 	}
 	for _, law := range Laws() {
-		all[string(law)] = func(s *Source, _ drawer) { s.Law = law }
+		all[string(law)] = func(s *Source, _ drawer) { s.setLaw(law) }
 	}
 	return all
 }()
+
+// setLaw gives a source another law, without what only the law before could have.
+func (s *Source) setLaw(law Law) {
+	if law != s.law().name {
+		s.Shape = 0
+	}
+	if s.Law = law; s.Unbounded() {
+		s.Window = math.Inf(1)
+	}
+}
 
 // CheckLaw reports a law that [Instance.WithLaw] does not know.
 func CheckLaw(law string) error {
@@ -244,7 +254,8 @@ func CheckLaw(law string) error {
 
 // WithLaw returns the instance with another law of interest for all sources:
 //
-//	one of [Laws]              that law
+//	one of [Laws]              that law, in its usual shape if the source has another law;
+//	                           without a window where items cost ever more
 //	window                     items are dropped at age 2/c
 //	batches                    items arrive in batches of 20
 //	mixture                    one of the three laws, and each with a chance of one

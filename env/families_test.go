@@ -170,10 +170,17 @@ func TestWithLaw(t *testing.T) {
 			t.Errorf("%s: %v of the sources; want %v", tt.name, got, tt.want)
 		}
 	}
-	for _, law := range []string{"exponential", "power", "hump", "window", "batches"} {
-		if err := env.Mixed(20, 5, 2).WithLaw(law, 1).Validate(); err != nil {
-			t.Error(err)
+	in = env.Mixed(20, 5, 2)
+	for i := range in.Sources {
+		in.Sources[i].Law, in.Sources[i].Shape = env.LawPower, 2
+	}
+	for _, law := range append(env.Laws(), "window", "batches", "mixture") {
+		if err := in.WithLaw(string(law), 1).Validate(); err != nil {
+			t.Errorf("law %s in place of another with a shape and a window: %v", law, err)
 		}
+	}
+	if shape := in.WithLaw("power", 1).Sources[0].Shape; shape != 2 {
+		t.Errorf("a source that has the law has the shape %v; want 2", shape)
 	}
 }
 
