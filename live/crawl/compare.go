@@ -19,6 +19,7 @@ import (
 
 	"ephemera/baselines"
 	"ephemera/env"
+	"ephemera/learner"
 	"ephemera/live/feed"
 )
 
@@ -527,14 +528,15 @@ func carry(l *env.Limits, perEpoch float64, looks int) {
 
 // learned is the crawler's learner, as [Crawler] uses it, in a replay.
 type learned struct {
-	*Crawler
+	opt     Options
+	learner *learner.Crawler
 	env.Terms
 	waits []time.Duration // between two looks at each feed, at least; nil for the shortest interval
 	err   error
 }
 
 func newLearned(opt Options, terms env.Terms) *learned {
-	l := &learned{Crawler: &Crawler{opt: opt}, Terms: terms}
+	l := &learned{opt: opt, Terms: terms}
 	l.learner, l.err = opt.newLearner(l.at(0))
 	for i := range terms.Costs {
 		if l.err == nil {
@@ -576,7 +578,7 @@ func (l *learned) Update(crawls []env.Crawled, next *env.Online) {
 			e.Items = append(e.Items, feed.Item{Published: l.at(now - it.Age)})
 		}
 		if l.err == nil {
-			l.err = l.learn(&e)
+			l.err = l.opt.learn(l.learner, &e)
 		}
 	}
 }

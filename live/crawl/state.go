@@ -304,7 +304,7 @@ func (c *Crawler) replay() error {
 		if r := c.feeds[e.Feed]; r != nil && !c.learner.Has(e.Feed) {
 			bad = c.admit(r)
 		}
-		bad = errors.Join(bad, c.learn(e))
+		bad = errors.Join(bad, c.opt.learn(c.learner, e))
 		return bad == nil
 	})
 	if err != nil {

@@ -271,7 +271,7 @@ func (c *Crawler) note(r *record, e *entry) (*store.Commit, error) {
 		return nil, err
 	}
 	c.stats.add(e)
-	return commit, c.learn(e)
+	return commit, c.opt.learn(c.learner, e)
 }
 
 const shownLooks = 20 // of a feed
@@ -327,13 +327,13 @@ func (c *Crawler) keep(r *record, e *entry) (*store.Commit, error) {
 	return commit, err
 }
 
-// learn lets the learner observe a look at a feed.
-func (c *Crawler) learn(e *entry) error {
-	if !c.learner.Has(e.Feed) {
+// learn lets a learner observe a look at a feed.
+func (o *Options) learn(l *learner.Crawler, e *entry) error {
+	if !l.Has(e.Feed) {
 		return nil
 	}
 	crawl := learner.Crawl{
-		Source: e.Feed, At: e.At, NotBefore: e.NotBefore.Add(-c.opt.lead()), Truncated: e.Truncated,
+		Source: e.Feed, At: e.At, NotBefore: e.NotBefore.Add(-o.lead()), Truncated: e.Truncated,
 	}
 	switch e.Outcome {
 	case feed.Gone: // and not enrolled, unless it was put on the list again since
@@ -352,5 +352,5 @@ func (c *Crawler) learn(e *entry) error {
 		}
 		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: worthOf(e.Worth)})
 	}
-	return c.learner.Update(crawl)
+	return l.Update(crawl)
 }
