@@ -87,6 +87,16 @@ func TestRunWithLawAndBelief(t *testing.T) {
 	if err != nil || wrong.Learned.OfWhittle.Value() > .9 || wrong.Learned.Whittle != own.Learned.Reward {
 		t.Errorf("who believes in another instance earns %+v, error %v", wrong, err)
 	}
+	right, err := perform(map[string]any{
+		AlgorithmKey:         "whittle-believed",
+		"instance.name":      "lognormal:20",
+		"instance.objective": "delay",
+		"instance.believe":   "lognormal:20",
+	})
+	if err != nil || right.Learned.OfWhittle.Value() != 1 {
+		t.Errorf("who believes in the true parameters earns %+v under an objective, error %v; want as much as Whittle",
+			right, err)
+	}
 	path := filepath.Join(t.TempDir(), "few.toml")
 	const few = "budget = 1\n[[source]]\nname = 'a'\nrate = 1\ndecay = 1\ninterest = 1\n"
 	if err := os.WriteFile(path, []byte(few), 0o600); err != nil {

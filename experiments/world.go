@@ -216,7 +216,8 @@ func PagesScene(in env.Instance) (Scene, error) {
 }
 
 // Believe gives policies the parameters of the instance of that name, which
-// has to have the same sources at the same costs. An error about a setting is a *SettingError.
+// has to have the same sources at the same costs. The objective is not one of them: it is
+// what the policies are to bring about. An error about a setting is a *SettingError.
 func (s *Scene) Believe(name string) error {
 	in, err := named(name, s.Instance.Budget)
 	if err != nil {
@@ -226,6 +227,9 @@ func (s *Scene) Believe(name string) error {
 	if !slices.EqualFunc(in.Sources, s.Instance.Sources, same) {
 		return wrong("%s has other sources or costs than %s; allowed is an instance of the same",
 			name, s.Instance.ID)
+	}
+	if in.Objective != s.Instance.Objective {
+		in = in.WithObjective(s.Instance.Objective, time.Hour)
 	}
 	s.Believed = &in
 	return nil
