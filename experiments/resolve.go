@@ -94,10 +94,13 @@ func (e *Engine) instance(r Run) (in env.Instance, err error) {
 			err = fmt.Errorf("law is %q and objective %q; allowed is one of them, as an objective is a law",
 				r.Instance.Law, r.Instance.Objective)
 		}
+		if in = in.WithObjective(o, time.Hour); err == nil {
+			err = in.Validate() // which may be wrong of the objective alone
+		}
 		if err != nil {
 			return in, &SettingError{err}
 		}
-		return in.WithObjective(o, time.Hour), nil
+		return in, nil
 	})
 }
 

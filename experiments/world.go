@@ -230,6 +230,9 @@ func (s *Scene) Believe(name string) error {
 	}
 	if in.Objective != s.Instance.Objective {
 		in = in.WithObjective(s.Instance.Objective, time.Hour)
+		if err := in.Validate(); err != nil {
+			return &SettingError{err}
+		}
 	}
 	s.Believed = &in
 	return nil
