@@ -142,6 +142,8 @@ func (s *service) put(items ...*pb.URLItem) string {
 		a := must(stream.Recv())
 		acks = append(acks, a.ID+" "+a.Status.String())
 	}
+	stream.CloseSend()
+	stream.Recv() // the call has ended, and is counted
 	return strings.Join(acks, ", ")
 }
 
