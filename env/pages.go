@@ -37,6 +37,7 @@ type PagesOptions struct {
 }
 
 // NewPages returns the world of an instance, all of whose sources are pages, see [NewPage].
+// It refuses more than 10 000 changes or false pings of a page and epoch.
 func NewPages(in Instance, seed uint64, o PagesOptions) (*Pages, error) {
 	if err := in.alwaysSucceeds("pages"); err != nil {
 		return nil, err
@@ -51,6 +52,15 @@ func NewPages(in Instance, seed uint64, o PagesOptions) (*Pages, error) {
 			if s.Law != LawFreshness {
 				return nil, fmt.Errorf("%s: the law is %s; allowed in world pages is freshness, "+
 					"that of a page with change and importance", where, s.law().name)
+			}
+			for _, rate := range []struct {
+				name string
+				is   float64
+			}{{"change", s.Decay}, {"false", s.False}} {
+				if rate.is > maxRate {
+					return nil, fmt.Errorf("%s: %s is %v; allowed in world pages are at most %d per epoch",
+						where, rate.name, rate.is, maxRate)
+				}
 			}
 			if mu := l.phases[0].Instance.Sources[i].HarvestRate(0); s.HarvestRate(0) != mu {
 				return nil, fmt.Errorf("%s: importance is %v from epoch %d on; allowed is %v, "+
@@ -89,9 +99,11 @@ func (w *Pages) Step(crawl []int) ([]Crawled, error) {
 		// The decision of epoch t is made at the time t + 1.
 		from, now := float64(w.view.Last[i]+1), float64(w.view.Epoch+1)
 		fresh, changed := now-from, false
-		e := w.events(i, drawChanges, from)
-		if at := e.next(); at < now {
-			fresh, changed = at-from, true
+		e := w.events(i, drawChanges, w.view.Last[i]+1)
+		for at := e.next(); at < now && !changed; at = e.next() {
+			if e.is && at >= from {
+				fresh, changed = at-from, true
+			}
 		}
 		mu := w.phases[0].Instance.Sources[i].HarvestRate(0)
 		w.crawled = append(w.crawled, Crawled{
@@ -108,7 +120,9 @@ func (w *Pages) show() {
 	w.view.Pings = w.view.Pings[:0]
 	for len(w.pings) > 0 && w.pings[0].at < float64(w.view.Epoch+1) {
 		p := &w.pings[0]
-		w.view.Pings = append(w.view.Pings, int32(p.events.i))
+		if p.events.is {
+			w.view.Pings = append(w.view.Pings, int32(p.events.i))
+		}
 		if p.at = p.events.nextPing(); math.IsInf(p.at, 1) {
 			heap.Pop(&w.pings)
 		} else {
@@ -129,20 +143,20 @@ type events struct {
 	w    *Pages
 	i    int
 	kind uint64
-	from float64 // before which nothing counts
 
 	phase, begin, end int     // of the block, epochs
 	gap               float64 // mean between two events, epochs
-	at                float64 // of the last one
+	at                float64 // of the last one, or where the block begins
+	is                bool    // at is that of an event
 	pinged            bool    // it sent a ping
 	recall            float64
 	r                 stream.Counter
 }
 
-// events returns those of page i from a time on.
-func (w *Pages) events(i int, kind uint64, from float64) events {
-	e := events{w: w, i: i, kind: kind, from: from, phase: w.phase(int(from))}
-	e.open(int(from))
+// events returns those of page i from the beginning of the block on in which an epoch lies.
+func (w *Pages) events(i int, kind uint64, epoch int) events {
+	e := events{w: w, i: i, kind: kind, phase: w.phase(epoch)}
+	e.open(epoch)
 	return e
 }
 
@@ -164,48 +178,46 @@ func (e *events) open(epoch int) {
 	if e.phase+1 < len(e.w.phases) {
 		e.end = min(e.end, e.w.phases[e.phase+1].From)
 	}
-	e.at, e.gap = float64(e.begin), 1/rate
+	e.at, e.gap, e.is = float64(e.begin), 1/rate, false
 	e.recall = e.w.phases[e.phase].Instance.Sources[e.i].Recall
 	e.r = stream.NewCounter(stream.Key(e.w.key, uint64(e.i), e.kind, uint64(e.begin)))
 }
 
-// next returns when the next event is, +Inf where there is none.
+// next goes on to the next event of the block, or, where it has no other, to the begin of the
+// next block, and returns that time; +Inf where there is nothing more. So a call takes no longer
+// where events are rare.
 func (e *events) next() float64 {
-	for {
-		e.at += e.r.ExpFloat64() * e.gap
-		switch {
-		case e.at < float64(e.end):
-			e.pinged = e.kind == drawFalse || e.r.Float64() <= e.recall
-			if e.at >= e.from {
-				return e.at
-			}
-		case e.rate() == 0 && e.phase+1 == len(e.w.phases):
-			return math.Inf(1)
-		default:
-			if e.phase+1 < len(e.w.phases) && (e.rate() == 0 || e.end == e.w.phases[e.phase+1].From) {
-				e.phase++
-				e.open(e.w.phases[e.phase].From)
-			} else {
-				e.open(e.end)
-			}
-		}
+	e.at += e.r.ExpFloat64() * e.gap
+	switch last := e.phase+1 == len(e.w.phases); {
+	case e.at < float64(e.end):
+		e.is, e.pinged = true, e.kind == drawFalse || e.r.Float64() <= e.recall
+	case e.rate() == 0 && last:
+		e.at, e.is = math.Inf(1), false
+	case last || e.rate() > 0 && e.end < e.w.phases[e.phase+1].From:
+		e.open(e.end)
+	default:
+		e.phase++
+		e.open(e.w.phases[e.phase].From)
 	}
+	return e.at
 }
 
-// nextPing returns when the next event is that sends a ping, +Inf where there is none.
+// nextPing goes on to the next event that sends a ping, or to the begin of the next block, and
+// returns that time; +Inf where no ping comes any more.
 func (e *events) nextPing() float64 {
 	for {
 		last := e.phase+1 == len(e.w.phases)
 		if last && e.kind == drawChanges && e.w.phases[e.phase].Instance.Sources[e.i].Recall == 0 {
 			return math.Inf(1)
 		}
-		if at := e.next(); e.pinged || math.IsInf(at, 1) {
+		if at := e.next(); e.pinged || !e.is {
 			return at
 		}
 	}
 }
 
-// pingHeap is a heap of the next pings, the first at its root.
+// pingHeap is a heap of the next pings and begins of blocks in which they are looked for, the
+// first at its root.
 type pingHeap []ping
 
 type ping struct {

@@ -130,6 +130,30 @@ func TestPagesAlike(t *testing.T) {
 	}
 }
 
+// TestRarePings: a page that hardly ever changes, whose changes hardly ever send a ping, or
+// that is hardly ever pinged falsely costs no more time than others.
+func TestRarePings(t *testing.T) {
+	in := env.Instance{ID: "rare", Budget: 1}
+	for i := range 3 {
+		s := env.NewPage(fmt.Sprint("p", i), []float64{1e-25, 1, 1}[i], 1)
+		s.Recall, s.False = []float64{1, 1e-25, 0}[i], []float64{0, 0, 1e-25}[i]
+		in.Sources = append(in.Sources, s)
+	}
+	w := must(env.NewPages(in, 1, env.PagesOptions{}))
+	for epoch := range 300 {
+		if len(w.View().Pings) > 0 {
+			t.Fatalf("epoch %d: pings of %v", epoch, w.View().Pings)
+		}
+		got, err := w.Step([]int{0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[0].Changed || got[0].Interest != 1 {
+			t.Fatalf("epoch %d: a crawl shows %+v; want a copy that was fresh all the time", epoch, got[0])
+		}
+	}
+}
+
 // TestPageFile: a page in a file has change and importance, and what does not fit is said.
 func TestPageFile(t *testing.T) {
 	const page = "budget = 1\n[[source]]\nname = 'a'\nchange = 0.25\nimportance = 3\n"
@@ -177,12 +201,16 @@ func TestPagesRefused(t *testing.T) {
 	changed := other.Sources[0]
 	changed.Interest = 5
 	other.Changes = []env.Change{{At: 5, Sources: []env.Source{changed}}}
+	fast, noisy := pinged(), pinged()
+	fast.Sources[0].Decay, noisy.Sources[1].False = 1e9, 1e9
 	for _, tt := range []struct {
 		name, want string
 		in         env.Instance
 	}{
 		{"importance that changes", "importance is 5 from epoch 5 on; allowed is 1", other},
 		{"items", "the law is exponential; allowed in world pages is freshness", env.Paper(1)},
+		{"changes without number", `source 1 ("p0"): change is 1e+09; allowed in world pages are at most`, fast},
+		{"pings without number", `source 2 ("p1"): false is 1e+09; allowed in world pages are at most`, noisy},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := env.NewPages(tt.in, 1, env.PagesOptions{})
