@@ -1,6 +1,7 @@
 package env_test
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -42,6 +43,25 @@ interest = 2
 `)))
 	if s := in.Phases()[2].Instance.Sources[0]; s.Rate != 9 || s.Interest != 2 || s.Decay != 2 {
 		t.Errorf("after two changes the source is %+v", s)
+	}
+	in = must(env.Unmarshal("f.toml", []byte(oneSource+`law = 'power'
+shape = 1.5
+[[change]]
+at = 5
+[[change.source]]
+name = 'a'
+law = 'power'
+rate = 2
+[[change]]
+at = 6
+[[change.source]]
+name = 'a'
+law = 'hump'
+`)))
+	for k, want := range []string{"power 1.5", "power 1.5", "hump 0"} {
+		if s := in.Phases()[k].Instance.Sources[0]; fmt.Sprint(s.Law, " ", s.Shape) != want {
+			t.Errorf("after %d changes law and shape are %s %v; want %s", k, s.Law, s.Shape, want)
+		}
 	}
 	if in, err := env.Load(write(t, "named.toml", "id = \"x\"\n"+oneSource)); err != nil || in.ID != "x" {
 		t.Errorf("id is %q, error %v", in.ID, err)
@@ -116,6 +136,8 @@ func TestInstanceFileErrors(t *testing.T) {
 			`change 1, source "a": cost is 2; allowed is 1, as costs do not change`},
 		{with(changeOfSource + "name = 'a'\nrate = -2"), `change 1, source "a": rate is -2`},
 		{with(changeOfSource + "name = 'a'\nbatch = 0"), "f.toml: a change has batch = 0; allowed is a number above 0"},
+		{with(changeOfSource + "name = 'a'\nrate = 2\n[[change.source]]\nname = 'a'\ndecay = 1"),
+			`f.toml: change 1 has two [[change.source]] of the name "a"; allowed is one`},
 		{with("[[change]]\nwhen = 5"), `f.toml:8:1: key "change.when": ` + unknownKey},
 		{with(changeOfSource + "speed = 5"), `key "change.source.speed": ` + unknownKey},
 	} {

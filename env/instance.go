@@ -297,8 +297,14 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 	for k, c := range changes {
 		phases := in.Phases()
 		before := phases[len(phases)-1].Instance.Sources
+		named := make(map[string]bool, len(c.Sources))
 		for j, s := range c.Sources {
 			given := has.Change[k].Source[j]
+			if named[s.Name] {
+				return Instance{}, fmt.Errorf("%s: change %d has two [[change.source]] of the name %.60q; "+
+					"allowed is one", path, k+1, s.Name)
+			}
+			named[s.Name] = true
 			if i, ok := seen[s.Name]; ok {
 				c.Sources[j] = before[i]
 				if len(given) == 1 {

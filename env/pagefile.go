@@ -105,6 +105,9 @@ func overlay(s *Source, given map[string]any) error {
 	if err := toml.Unmarshal(text, &f); err != nil {
 		return err
 	}
+	if given["shape"] == nil && f.Law != s.Law {
+		f.Shape = 0 // the shape was that of another law
+	}
 	if f.Change != nil && s.Law != LawFreshness {
 		return errors.New("a change has the key change of a source that is no page")
 	}
