@@ -3,10 +3,13 @@ package experiments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"ephemera/env"
 )
 
 // Runs that are cancelled in the middle end, and leave no goroutine behind.
@@ -56,7 +59,38 @@ func TestPanicIsReported(t *testing.T) {
 		}
 		return nil
 	})
-	if err == nil || !strings.Contains(err.Error(), "panic: boom\ngoroutine") {
+	if err == nil || !strings.Contains(err.Error(), "panic: boom\nephemera/experiments.TestPanicIsReported.func1 at ") {
 		t.Errorf("the panic came back as %v", err)
+	}
+}
+
+// thrower is a policy with a mistake.
+type thrower struct{}
+
+func (thrower) Select([]int, *env.Online) []int { return make([]int, 0)[1:] }
+
+// TestPanicOfAPolicy: a policy that panics fails as one that spends too much does, and the
+// runs of others are made.
+func TestPanicOfAPolicy(t *testing.T) {
+	before := policies
+	t.Cleanup(func() { policies = before })
+	Register(Entry{Name: "thrower", Sees: TrackAge,
+		New: policy(func(Inputs) env.Policy[env.Online] { return thrower{} })})
+	var runs []Run
+	for _, name := range []string{"thrower", "greedy"} {
+		runs = append(runs, newRun(t, map[string]any{AlgorithmKey: name, "steps": 10}))
+	}
+	done, err := new(Engine).PerformAll(t.Context(), jobsOf(t, runs...), Batch{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Records[1] == nil {
+		t.Error("the run of another policy was not made")
+	}
+	got := fmt.Sprint(done.Errors[0])
+	for _, want := range []string{"thrower on paper, seed 1: panic: ", "\nephemera/experiments.thrower.Select at "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the run failed with %q; want %q in it", got, want)
+		}
 	}
 }

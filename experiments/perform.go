@@ -4,10 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -90,7 +91,10 @@ func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Perform
 // perform performs a run: it learns, then measures what was learned and exact
 // Whittle in the same world from its beginning. A policy that does not learn is
 // measured alone. It ends with the context's error when that is done.
-func (e *Engine) perform(ctx context.Context, c *Job, watch func(l learner.Learner) Watcher) (*Record, error) {
+func (e *Engine) perform(
+	ctx context.Context, c *Job, watch func(l learner.Learner) Watcher,
+) (_ *Record, err error) {
+	defer caught(&err)
 	exact, err := e.exact(ctx, c, watch)
 	if err != nil {
 		return nil, err
@@ -336,11 +340,7 @@ func Each(
 			break
 		}
 		g.Go(func() (err error) {
-			defer func() {
-				if p := recover(); p != nil {
-					err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-				}
-			}()
+			defer caught(&err)
 			if err := f(inner, i); err != nil {
 				return err
 			}
@@ -356,6 +356,25 @@ func Each(
 		return err
 	}
 	return ctx.Err()
+}
+
+// caught, when deferred, makes a panic an error that says where: the innermost calls, a line each.
+func caught(err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	text := fmt.Sprintf("panic: %v", p)
+	pcs := make([]uintptr, 16)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for more, left := true, 8; more && left > 0; {
+		var f runtime.Frame
+		if f, more = frames.Next(); !strings.HasPrefix(f.Function, "runtime.") {
+			text += fmt.Sprintf("\n%s at %s:%d", f.Function, f.File, f.Line)
+			left--
+		}
+	}
+	*err = errors.New(text)
 }
 
 // Shard is one part of the work: the runs whose number leaves the remainder
