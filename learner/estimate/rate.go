@@ -41,7 +41,7 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) 
 	r.Epochs = keep*r.Epochs + seen
 	if e.clock.dated() {
 		e.addCalendar(&s.Calendar, c, int(seen), epoch, keep)
-	} else if items > 0 { // gaps are not the night
+	} else if items > 0 && oldest > 0 { // gaps are not the night; an item of age 0 was dated when it was found
 		s.addReach(seen, oldest, keep)
 	}
 	e.stepRate(s)
