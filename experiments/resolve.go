@@ -170,9 +170,11 @@ func (e *Engine) scene(ctx context.Context, r Run, in env.Instance, level env.Le
 		return nil, err
 	}
 	return e.scenes.get(string(key), func() (*Scene, error) {
-		if r.World.Trace != "" && r.Instance.Objective != "" {
-			return nil, wrong("objective is %q; the items of a recording have a utility that decays, leave it out",
-				r.Instance.Objective)
+		for _, x := range [][2]string{{"law", r.Instance.Law}, {"objective", r.Instance.Objective}} {
+			if r.World.Trace != "" && x[1] != "" {
+				return nil, wrong("%s is %q; the items of a recording have a utility that decays, leave it out",
+					x[0], x[1])
+			}
 		}
 		scene, err := r.World.Open(ctx, in, level)
 		if errors.Is(err, env.ErrBudget) {

@@ -156,6 +156,7 @@ colour = "red"
 	refuse("-instance pages:6 -algorithm lspe", cli.Usage, "in world pages", "allowed are forecast")
 	refuse("-instance hosts:6 -objective delay", cli.Usage, "source 1 (\"1\"): fails is", "allowed is 0 under")
 	refuse("-instance lognormal:6 -objective delay -believe hosts:6", cli.Usage, "hosts/6/1", "allowed is 0")
+	refuse("-trace "+good+" -law power", cli.Usage, "law is \"power\"", "leave it out")
 	refuse("-law delay", cli.Usage, "learners run where -objective names the law")
 	refuse("-budget 0", cli.Usage, "budget is 0; allowed is a number above 0")
 	refuse("-trace "+good+" -decay 0", cli.Usage, "decay is 0; allowed is a number above 0")
