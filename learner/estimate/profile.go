@@ -23,6 +23,7 @@ const (
 	longestHour = 4 * 3600            // seconds: longer epochs hold no single hour
 	lookAround  = 7 * 24              // epochs over which shares are looked at: a week of hours
 	stride      = 256                 // epochs that are counted together
+	farBack     = 1 << 20             // epochs that are counted at most, or a week
 
 	negligibleShare = 1e-3 // of the weight of the first epoch, below which others are not looked at
 )
@@ -163,8 +164,13 @@ func (e *Estimates) count(to *profile, t int) {
 }
 
 // epochsBack returns how many of the n epochs up to epoch t lie in each bin. First crawls see
-// far back, and what many of them have in common is counted once.
+// far back, and what many of them have in common is counted once. Some see back to 1970: whole
+// weeks stand for what lies before them.
 func (e *Estimates) epochsBack(t, n int) profile {
+	perWeek := week / e.clock.length
+	weeks := perWeek * max(1, math.Floor(farBack/perWeek)) // epochs
+	times := float32(max(1, float64(n)/weeks))
+	n = int(min(float64(n), weeks))
 	a := e.lookAt(t)
 	for k := len(a.back) - 1; k < n/stride; k++ {
 		further := a.back[k]
@@ -176,6 +182,9 @@ func (e *Estimates) epochsBack(t, n int) profile {
 	epochs := a.back[n/stride]
 	for k := n - n%stride; k < n; k++ {
 		e.count(&epochs, t-k)
+	}
+	for k := range epochs {
+		epochs[k] *= times
 	}
 	return epochs
 }

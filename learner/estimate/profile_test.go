@@ -50,6 +50,23 @@ func TestEpochsBack(t *testing.T) {
 	}
 }
 
+// TestEpochsFarBack: an item that is dated 1970 takes neither long nor much memory, and its epochs
+// are spread over the bins as those of whole weeks.
+func TestEpochsFarBack(t *testing.T) {
+	for _, length := range []float64{1, 60, 977, 3600} {
+		e := New(env.Terms{Start: 1_700_001_234, Length: length}, 0, true)
+		n := int(1.7e9 / length)
+		got := e.epochsBack(0, n)
+		for _, cycle := range cycles[:2] {
+			for bin := cycle[0]; bin < cycle[1]; bin++ {
+				if of := float64(got[bin]) / float64(n) * float64(cycle[1]-cycle[0]); math.Abs(of-1) > .01 {
+					t.Errorf("epochs of %v s: bin %d has %v of its share", length, bin, of)
+				}
+			}
+		}
+	}
+}
+
 // What a source publishes between two times is what its profile has in each second.
 func TestBetween(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
