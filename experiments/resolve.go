@@ -104,11 +104,16 @@ func (e *Engine) instance(r Run) (in env.Instance, err error) {
 	})
 }
 
-// named is [env.Named]. Its error is a *SettingError, unless it is about the file of the instance.
+// named is [env.Named]. Its error is a *SettingError, unless the file of the instance is wrong
+// without the law and the budget that settings give it.
 func named(name string, budget float64) (env.Instance, error) {
 	in, err := env.Named(name, budget)
-	ofFile := env.FileOf(name) != "" && (budget == 0 || !errors.Is(err, env.ErrBudget))
-	if err != nil && !ofFile {
+	if file := env.FileOf(name); err != nil && file != "" {
+		if _, wrong := env.Load(file); wrong != nil {
+			return in, err
+		}
+	}
+	if err != nil {
 		err = &SettingError{err}
 	}
 	return in, err

@@ -134,6 +134,14 @@ colour = "red"
 `)
 	good := file("good.csv", "source,published_unix,utility\na,0,1\na,36000,1\n")
 	rich := file("rich.toml", "budget = 1\n\n[[source]]\nname = \"a\"\nrate = 1e300\ndecay = 1\ninterest = 1\n")
+	fails := file("fails.toml", `budget = 1
+[[source]]
+name = "a"
+rate = 1
+decay = 1
+interest = 1
+fails = 0.1
+`)
 	noColumn := file("column.csv", "source,when,utility\na,1,1\n")
 	short := file("short.csv", "source,published_unix,utility\na,3600,1\na,3700,1\n")
 	truncated := file("cut.csv.gz", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
@@ -156,6 +164,8 @@ colour = "red"
 	refuse("-instance pages:6 -algorithm lspe", cli.Usage, "in world pages", "allowed are forecast")
 	refuse("-instance hosts:6 -objective delay", cli.Usage, "source 1 (\"1\"): fails is", "allowed is 0 under")
 	refuse("-instance lognormal:6 -objective delay -believe hosts:6", cli.Usage, "hosts/6/1", "allowed is 0")
+	refuse("-instance "+fails+" -law hump", cli.Usage, "fails is 0.1", "under the law hump")
+	refuse("-instance "+fails+":hump", cli.Usage, "fails is 0.1", "under the law hump")
 	refuse("-trace "+good+" -law power", cli.Usage, "law is \"power\"", "leave it out")
 	refuse("-law delay", cli.Usage, "learners run where -objective names the law")
 	refuse("-budget 0", cli.Usage, "budget is 0; allowed is a number above 0")
