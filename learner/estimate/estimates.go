@@ -227,8 +227,8 @@ func (e *Estimates) Clone() *Estimates {
 	return &c
 }
 
-// Import takes up the State of estimates of the same sources; without Sources, those
-// that are there.
+// Import takes up the State of estimates of the same sources, whose own it is from then on;
+// without Sources, those that are there.
 func (e *Estimates) Import(s State) error {
 	if s.Sources == nil {
 		s.Sources = e.Sources
@@ -237,6 +237,7 @@ func (e *Estimates) Import(s State) error {
 		return fmt.Errorf("estimates of %d sources; the learner has %d", len(s.Sources), n)
 	}
 	e.State = s
+	e.around.forget()
 	for i := range e.Sources {
 		c := &e.Sources[i].Calendar
 		e.weigh(c)

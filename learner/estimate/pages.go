@@ -334,8 +334,8 @@ func (e *Pages) Clone() *Pages {
 	return &c
 }
 
-// Import takes up the state of estimates of the same pages; without Pages, those that are
-// there.
+// Import takes up the state of estimates of the same pages, whose own it is from then on;
+// without Pages, those that are there.
 func (e *Pages) Import(s PageState) error {
 	if s.Pages == nil {
 		s.Pages = e.Pages

@@ -67,6 +67,25 @@ func TestEpochsFarBack(t *testing.T) {
 	}
 }
 
+// TestImportInUse: estimates that are in use forget what they had reckoned when they take up others.
+func TestImportInUse(t *testing.T) {
+	begin := func(hour int) *Estimates {
+		e := New(env.Terms{Length: 3600, Costs: []float64{1}}, 0, true)
+		e.Profile[hour], e.Vary[0] = 9, .1
+		e.Sources[0].Calendar.Own = e.Profile
+		e.Share(0, 5, 1, 3, .9)
+		return e
+	}
+	used, other := begin(6), begin(17)
+	if err := used.Import(other.State); err != nil {
+		t.Fatal(err)
+	}
+	_, got := used.Share(0, 5, 1, 3, .9)
+	if _, want := other.Share(0, 5, 1, 3, .9); got != want {
+		t.Errorf("all sources have the share %v; those that were taken up %v", got, want)
+	}
+}
+
 // What a source publishes between two times is what its profile has in each second.
 func TestBetween(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))

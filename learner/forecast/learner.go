@@ -327,8 +327,8 @@ func (l *Learner) Source(i int) any {
 	return &l.est.Sources[i]
 }
 
-// SetState takes up a state that State or Common returned. After an error the learner
-// must not be used.
+// SetState takes up a state that State or Common returned, which is the learner's own from then
+// on. After an error the learner must not be used.
 func (l *Learner) SetState(s State) (err error) {
 	if l.pages != nil {
 		err = l.pages.Import(s.Pages)
