@@ -908,7 +908,7 @@ func TestReferee(t *testing.T) {
 	case *full:
 		n, perHour, days, every = *feeds, 1.6*float64(*feeds), 7, time.Hour
 	case testing.Short():
-		n, perHour, days, every = 86, 80, 1, 2*time.Hour
+		n, perHour, days, every = 43, 40, 1, 2*time.Hour
 	}
 	r := newReferee(t, perHour)
 	play(t, r, "", n, days, every,
