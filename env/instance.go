@@ -305,12 +305,16 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 					"allowed is one", path, k+1, s.Name)
 			}
 			named[s.Name] = true
+			page := isPage(given)
 			if i, ok := seen[s.Name]; ok {
-				c.Sources[j] = before[i]
+				c.Sources[j], page = before[i], isPage(has.Source[i])
 				if len(given) == 1 {
 					return Instance{}, fmt.Errorf("%s: change %d, source %.60q: there is no new value; "+
 						"needed is one at least", path, k+1, s.Name)
 				}
+			}
+			if err := fits(given, page); err != nil {
+				return Instance{}, fmt.Errorf("%s: change %d, source %.60q %w", path, k+1, s.Name, err)
 			}
 			if err := overlay(&c.Sources[j], given); err != nil {
 				return Instance{}, fmt.Errorf("%s: %w", path, err)

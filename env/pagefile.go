@@ -1,7 +1,6 @@
 package env
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/pelletier/go-toml/v2"
@@ -62,16 +61,24 @@ func isPage(given map[string]any) bool { return given["change"] != nil }
 // complete reports which key a source lacks that it needs, and which belong to one of another
 // kind.
 func complete(given map[string]any) error {
-	needed, list, other := []string{"name", "rate", "decay", "interest"}, "name, rate, decay and interest",
-		[]string{"importance"}
+	needed, list := []string{"name", "rate", "decay", "interest"}, "name, rate, decay and interest"
 	if isPage(given) {
 		needed, list = []string{"name", "change", "importance"}, "name, change and importance"
-		other = []string{"rate", "decay", "interest", "window", "law", "shape", "batch", "fails", "host"}
 	}
 	for _, key := range needed {
 		if given[key] == nil {
 			return fmt.Errorf("lacks the key %s; needed are %s", key, list)
 		}
+	}
+	return fits(given, isPage(given))
+}
+
+// fits refuses keys that belong to a source of another kind, and a 0 that would stand for what
+// is left out.
+func fits(given map[string]any, page bool) error {
+	other := []string{"change", "importance"}
+	if page {
+		other = []string{"rate", "decay", "interest", "window", "law", "shape", "batch", "fails", "host"}
 	}
 	for _, key := range other {
 		if given[key] != nil {
@@ -79,11 +86,6 @@ func complete(given map[string]any) error {
 				"and a source of items rate, decay and interest", key)
 		}
 	}
-	return meant(given)
-}
-
-// meant refuses a 0 that would stand for what is left out.
-func meant(given map[string]any) error {
 	for _, key := range []string{"batch", "shape"} {
 		if v := given[key]; v == int64(0) || v == 0. {
 			return fmt.Errorf("has %s = %v; allowed is a number above 0", key, v)
@@ -94,9 +96,6 @@ func meant(given map[string]any) error {
 
 // overlay gives a source the values that a change has of it.
 func overlay(s *Source, given map[string]any) error {
-	if err := meant(given); err != nil {
-		return fmt.Errorf("a change %w", err)
-	}
 	text, err := toml.Marshal(given)
 	if err != nil {
 		return err
@@ -107,9 +106,6 @@ func overlay(s *Source, given map[string]any) error {
 	}
 	if given["shape"] == nil && f.Law != s.Law {
 		f.Shape = 0 // the shape was that of another law
-	}
-	if f.Change != nil && s.Law != LawFreshness {
-		return errors.New("a change has the key change of a source that is no page")
 	}
 	*s = f.source()
 	return nil

@@ -184,6 +184,8 @@ func TestPageFile(t *testing.T) {
 		{"pings of items", "[[source]]\nname = 'b'\nrate = 1\ndecay = 1\ninterest = 1\nrecall = 0.5",
 			"recall is 0.5 and false 0; they belong to pages"},
 		{"rate", "rate = 1", "source 1 has the key rate; a page has change and importance"},
+		{"window in a change", "[[change]]\nat = 9\n[[change.source]]\nname = 'a'\nwindow = 4",
+			"change 1, source \"a\" has the key window; a page has change and importance"},
 		{"recall above 1", "recall = 1.5", "recall is 1.5; allowed is a share of the changes, 0 to 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
