@@ -148,14 +148,15 @@ func itemLoss(s env.Source, m env.Marks) func(t float64) float64 {
 			return ((x - t) - t*math.Log(x/t)) / c
 		}
 	}
-	// The mean over V by Simpson's rule.
-	const cells = 64
-	var mean, weight [cells + 1]float64
+	// The mean over V by Simpson's rule. From cV = 45 on nothing is left of an item.
+	until := min(1, 45/c)
+	cells := 64 * int(math.Ceil(max(1, c*until/4)))
+	mean, weight := make([]float64, cells+1), make([]float64, cells+1)
 	for k := range mean {
-		mean[k] = x * math.Exp(-c*float64(k)/cells)
-		weight[k] = float64(2+2*(k%2)) / (3 * cells)
+		mean[k] = x * math.Exp(-c*until*float64(k)/float64(cells))
+		weight[k] = until * float64(2+2*(k%2)) / float64(3*cells)
 	}
-	weight[0], weight[cells] = 1./(3*cells), 1./(3*cells)
+	weight[0], weight[cells] = until/float64(3*cells), until/float64(3*cells)
 	return func(t float64) float64 {
 		if t == 0 {
 			return total

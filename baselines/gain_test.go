@@ -39,6 +39,19 @@ func TestGainLawMoments(t *testing.T) {
 	}
 }
 
+// TestGainLawOfFastDecay: moments hold, too, where next to nothing of an item is left at the end of
+// its epoch.
+func TestGainLawOfFastDecay(t *testing.T) {
+	for _, decay := range []float64{20, 1000} {
+		for _, m := range allMarks {
+			s := env.NewSource("", 30, decay, 2)
+			law, name := newGainLaw(s, m), fmt.Sprintf("%s, decay %v", m, decay)
+			envtest.Near(t, name+": mean", law.Mean(), s.Gain(), 1e-6)
+			envtest.Near(t, name+": variance", law.Deviation()*law.Deviation(), envtest.GainVariance(s, m), 2e-3)
+		}
+	}
+}
+
 // Exponential marks have an exact law: U ~ Gamma(J, αξ̄) with J negative
 // binomial, since E e^(θU) = ((1 − αξ̄θ)/(1 − ξ̄θ))^(λ/c).
 func TestGainLawExponentialMarks(t *testing.T) {
