@@ -135,6 +135,8 @@ func TestInstanceFileErrors(t *testing.T) {
 		{with(changeOfSource + "name = 'a'"), `f.toml: change 1, source "a": there is no new value; needed is one`},
 		{with(changeOfSource + "name = 'a'\ncost = 2"),
 			`change 1, source "a": cost is 2; allowed is 1, as costs do not change`},
+		{"per_host = 1\n" + with("host = 'x'\n"+changeOfSource+"name = 'a'\nhost = 'y'"),
+			`change 1, source "a": host is "y"; allowed is "x", as hosts do not change`},
 		{with(changeOfSource + "name = 'a'\nrate = -2"), `change 1, source "a": rate is -2`},
 		{with(changeOfSource + "name = 'a'\nbatch = 0"),
 			"f.toml: change 1, source \"a\" has batch = 0; allowed is a number above 0"},

@@ -33,10 +33,10 @@ type Instance struct {
 // epoch At and later follows them, and what was published before keeps its law.
 type Change struct {
 	At int `toml:"at"` // epoch, 1 or more
-	// Shuffle deals the parameters of all sources out among them anew; names and
-	// costs stay. The permutation depends on At and the number of sources alone.
+	// Shuffle deals the parameters of all sources out among them anew; names, costs
+	// and hosts stay. The permutation depends on At and the number of sources alone.
 	Shuffle bool `toml:"shuffle,omitempty"`
-	// Sources are new parameters of sources of these names, whose costs stay.
+	// Sources are new parameters of sources of these names, whose costs and hosts stay.
 	Sources []Source `toml:"source,omitempty"`
 }
 
@@ -77,8 +77,9 @@ func (in Instance) validPhases() ([]Phase, error) {
 		now.Sources = slices.Clone(before)
 		if c.Shuffle {
 			for i, j := range stream.New(uint64(c.At), stream.Family, drawShuffle).Perm(len(before)) {
+				stays := before[i]
 				now.Sources[i] = before[j]
-				now.Sources[i].Name, now.Sources[i].Cost = before[i].Name, before[i].Cost
+				now.Sources[i].Name, now.Sources[i].Cost, now.Sources[i].Host = stays.Name, stays.Cost, stays.Host
 			}
 		}
 		for _, s := range c.Sources {
@@ -88,6 +89,8 @@ func (in Instance) validPhases() ([]Phase, error) {
 				err = errors.New("there is no source of this name")
 			} else if cost := before[i].Cost; err == nil && s.Cost != cost {
 				err = fmt.Errorf("cost is %v; allowed is %v, as costs do not change", s.Cost, cost)
+			} else if host := before[i].Host; err == nil && s.Host != host {
+				err = fmt.Errorf("host is %.60q; allowed is %.60q, as hosts do not change", s.Host, host)
 			}
 			if err != nil {
 				return phases, fmt.Errorf("change %d, source %.60q: %w", k+1, s.Name, err)

@@ -66,7 +66,7 @@ class Change:
     at: int
     """Epoch, 1 or more."""
     sources: Sequence[Source] = ()
-    """The new parameters of the sources of these names, whose costs stay."""
+    """The new parameters of the sources of these names, whose costs and hosts stay."""
     shuffle: bool = False
     """Whether the parameters of all sources are dealt out among them anew, in place of new ones."""
 
