@@ -176,6 +176,19 @@ func Load(ctx context.Context, file string, text []byte, set []string) (c *Confi
 	return c, nil
 }
 
+// FileError is about a file that a setting names.
+type FileError struct{ error }
+
+func (e *FileError) Unwrap() error { return e.error }
+
+// ofFile makes an error of resolving a run a *FileError if it is one.
+func ofFile(err error) error {
+	if errors.As(err, new(*experiments.SettingError)) {
+		return err
+	}
+	return &FileError{err}
+}
+
 // list returns the values of a setting: one, or those of a list.
 func list(v any) []any {
 	if items, ok := v.([]any); ok {
@@ -265,7 +278,7 @@ func (c *Config) product(ctx context.Context, label string, all map[string]any) 
 					cell.Hash, err = c.engine.Hash(cell.job)
 				}
 				if err != nil {
-					return nil, err
+					return nil, ofFile(err)
 				}
 				for _, key := range keys {
 					if label != "" && len(list(all[key])) > 1 {
@@ -292,7 +305,7 @@ func (c *Config) chooseLearner(ctx context.Context, cell *Cell) error {
 	}
 	there, err := c.engine.Resolve(ctx, run)
 	if err != nil {
-		return err
+		return ofFile(err)
 	}
 	if first, err = there.DefaultLearner(); err != nil {
 		return err

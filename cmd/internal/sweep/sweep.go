@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -50,11 +49,12 @@ them. Called again, it runs what is missing.
 	if err != nil {
 		return err
 	}
-	cfg, err := sweep.Load(ctx, strings.TrimSuffix(filepath.Base(name), ".toml")+".toml", text, set)
-	if err != nil && len(set) > 0 && !errors.Is(err, fs.ErrNotExist) {
-		return cli.Usagef("%w", err)
-	}
+	file := strings.TrimSuffix(filepath.Base(name), ".toml") + ".toml"
+	cfg, err := sweep.Load(ctx, file, text, set)
 	if err != nil {
+		if _, alone := sweep.Load(ctx, file, text, nil); alone == nil && !errors.As(err, new(*sweep.FileError)) {
+			return cli.Usagef("%w", err) // it is of -set
+		}
 		return err
 	}
 	if list {

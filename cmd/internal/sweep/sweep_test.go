@@ -114,6 +114,8 @@ func TestMistakes(t *testing.T) {
 	refuse(bad, cli.Failure, "bad.toml:1:1: key")
 	refuse("-set colour=1", cli.Usage, "unknown key")
 	refuse("-set instance.name=missing.toml", cli.Failure, "missing.toml")
+	refuse("-set instance.name="+bad, cli.Failure, "bad.toml:1:1: key")
+	refuse("-set steps=10 "+bad, cli.Failure, "bad.toml:1:1: key")
 	refuse("-set learner.algorithm=gold", cli.Usage, "gold")
 	refuse("kappa scale", cli.Usage, "unexpected argument \"scale\"")
 	refuse("-summarize", cli.Failure, "has none of the 320 runs of kappa")
