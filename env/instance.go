@@ -247,7 +247,7 @@ func Load(path string) (Instance, error) {
 
 // Unmarshal is Load for the contents of a file; path is what errors call it.
 func Unmarshal(path string, data []byte) (in Instance, err error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data = bytes.TrimPrefix(data, byteOrderMark)
 	if in, err = decodeFile(path, data); err != nil {
 		return Instance{}, err
 	}
@@ -340,11 +340,14 @@ func Unmarshal(path string, data []byte) (in Instance, err error) {
 	return in, nil
 }
 
-// DecodeTOML reads TOML strictly into a pointer to a struct. Its errors are one line
+// byteOrderMark stands at the beginning of files that some editors save.
+var byteOrderMark = []byte("\ufeff")
+
+// DecodeTOML reads TOML strictly into a pointer to a struct, without a byte order mark. Its errors are one line
 // with where, line, column and key, and say of a value of the wrong type which is needed;
 // allowed says what a file may hold.
 func DecodeTOML(where string, text []byte, into any, allowed string) error {
-	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
+	err := toml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, byteOrderMark))).DisallowUnknownFields().Decode(into)
 	if err == nil {
 		return nil
 	}

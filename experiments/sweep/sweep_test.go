@@ -220,6 +220,11 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
+// A byte order mark, which some editors put before the text, is no mistake.
+func TestByteOrderMark(t *testing.T) {
+	load(t, "\ufefflearner.kappa = 4\nlearner.algorithm = \"paper\"\n")
+}
+
 // An error says where, what was found and what is allowed.
 func TestRefuses(t *testing.T) {
 	for _, x := range []struct{ text, set, want string }{
