@@ -31,6 +31,14 @@ def test_objective():
         SourcesEnv("paper", objective="fame")
 
 
+@pytest.mark.parametrize(("of", "wrong"), [("", "there is none of '1'"), ("12345", "there is one of '5'")])
+def test_a_bid_of_each_agent(of, wrong):
+    env = SourcesEnv("paper")
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match=f"needed is a bid of each agent; {wrong}"):
+        env.step({agent: [0.0] for agent in of})
+
+
 def test_it_is_the_world_of_one_agent():
     """Bids are scores; what the agents see and earn is what one agent for all sees and earns."""
     many, one = (

@@ -63,6 +63,10 @@ class SourcesEnv(ParallelEnv[str, Seen, Seen]):  # type: ignore[misc]
 
     def step(self, actions: dict[str, Seen]) -> Any:
         """Crawl where the best bids are, and go on to the next epoch."""
+        for a in [*self.possible_agents, *actions]:
+            if (a in actions) != (a in self.action_spaces):
+                found = "one" if a in actions else "none"
+                raise ValueError(f"needed is a bid of each agent; there is {found} of {a!r}")
         bids = np.array([float(np.asarray(actions[a]).reshape(())) for a in self.possible_agents])
         flat, _, _, over, info = self.env.step(bids)
         seen = self._each(flat.reshape(-1, len(bids)).T.copy())
