@@ -73,6 +73,7 @@ type view struct {
 	ByName    bool    // in place of by the next look
 	Compared  *comparison
 	Spare     bool           // there are requests enough to look at each feed as often as it may be
+	ends      []time.Time    // of the longest intervals of all feeds, in order
 	Where     *time.Location // whose times are shown
 	ZoneError string
 }
@@ -224,8 +225,24 @@ func (v *view) Row(r *record) feedRow {
 		row.Due, row.Reason = c.latest, "what is thought to wait is worth a look"
 	case free:
 		row.Due, row.Reason = c.latest, "it is due, and others come first"
+		if others, wait := v.behind(r); others > 0 {
+			row.Due = c.latest.Add(wait)
+			row.Reason = "it is due, after " + plain.Count(others, "feed") + " with a longer wait"
+		}
 	}
 	return row
+}
+
+// behind returns how many feeds are looked at before one since their longest intervals end sooner, and how long
+// that takes, where its own interval is over before that.
+func (v *view) behind(r *record) (others int, wait time.Duration) {
+	end := r.Tried.Add(v.opt.Longest)
+	others, _ = slices.BinarySearchFunc(v.ends, end, time.Time.Compare)
+	wait = time.Duration(float64(others) / v.opt.PerHour * float64(time.Hour))
+	if v.Crawler.latest.Add(wait).Before(end) {
+		return 0, 0
+	}
+	return others, wait
 }
 
 // named returns the feed of a key, or nil.
@@ -272,6 +289,12 @@ func (c *Crawler) view(name string) *view {
 	v.Failing = slices.DeleteFunc(slices.Clone(v.Feeds), func(r *record) bool { return r.Error == "" })
 	v.Held = c.heldRows(v.Feeds)
 	v.Spare = c.spare()
+	for address, r := range c.feeds {
+		if c.learner.Has(address) && !r.held {
+			v.ends = append(v.ends, r.Tried.Add(c.opt.Longest))
+		}
+	}
+	slices.SortFunc(v.ends, time.Time.Compare)
 	return v
 }
 

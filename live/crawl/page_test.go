@@ -394,6 +394,45 @@ func TestNextLookIsThen(t *testing.T) {
 	}
 }
 
+// TestNextLookOfTooMany: where there are too few requests for all, the page says of each feed that is due how many
+// come before it, and when it is looked at, to an epoch.
+func TestNextLookOfTooMany(t *testing.T) {
+	var urls []string
+	for k := range 15 {
+		urls = append(urls, address(k*len(kinds)))
+	}
+	s := newLife(t, newReferee(t, 1).Server, .5, urls...).open(io.Discard).pass(4 * 24 * time.Hour)
+	defer s.Close()
+	epoch, _ := s.opt.epoch()
+	said, right := map[*record][]feedRow{}, 0
+	for range 4 * 24 {
+		before := map[*record]time.Time{}
+		v := s.view("")
+		for _, r := range v.Feeds {
+			row := v.Row(r)
+			if before[r] = r.Tried; strings.HasPrefix(row.Reason, "it is due, after ") {
+				said[r] = append(said[r], row)
+			}
+		}
+		s.pass(time.Hour)
+		for _, r := range v.Feeds {
+			if r.Tried.Equal(before[r]) {
+				continue
+			}
+			for _, row := range said[r] {
+				if row.Due.Sub(r.Tried).Abs() > epoch {
+					t.Errorf("%s was looked at on %v; the page said %v: %s", r.Name(), r.Tried, row.Due, row.Reason)
+				}
+				right++
+			}
+			said[r] = nil
+		}
+	}
+	if right < 100 {
+		t.Errorf("%d times; want 100 at least", right)
+	}
+}
+
 // TestPlanIsThen: the plan has the looks of the next hours when they are, to two minutes.
 func TestPlanIsThen(t *testing.T) {
 	var urls []string
