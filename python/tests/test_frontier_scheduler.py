@@ -145,3 +145,23 @@ def test_given_back():
     scheduler.fetched(Response(request.url, body=b"x"), request, None)
     scheduler.close("finished")
     assert put == [("http://h/1", "group"), ("http://h/2", "group")]
+
+
+def test_made_again():
+    """A request that Scrapy makes again, elsewhere too, is made, and its response is put for the URL handed out."""
+    scheduler_module = pytest.importorskip("ephemera_frontier.scheduler")
+    from ephemera_frontier import urlfrontier_pb2 as pb
+    from scrapy import Request
+    from scrapy.http import Response
+
+    scheduler = scheduler_module.Scheduler()
+    scheduler.crawl, put = "c", []
+    scheduler.put = lambda **item: put.extend((k, v.info.url, v.info.key) for k, v in item.items())
+    scheduler.ready = [pb.URLInfo(url="http://h/1", key="group")]
+    request = scheduler.next_request()
+    moved = request.replace(url="http://h/2")
+    assert scheduler.enqueue_request(moved) and scheduler.has_pending_requests()
+    assert scheduler.next_request() is moved
+    scheduler.fetched(Response(moved.url, body=b"x"), moved, None)
+    scheduler.enqueue_request(Request("http://h/3", meta=moved.meta))
+    assert put == [("known", "http://h/1", "group"), ("discovered", "http://h/3", "")]

@@ -16,7 +16,11 @@ CALLS = """{"methodConfig": [{"name": [{}], "waitForReady": true, "timeout": "60
 
 
 class Scheduler:
-    """Keeps nothing but the URLs that were handed out and not fetched yet."""
+    """Keeps nothing but the URLs that were handed out and not fetched yet, and requests that are made again."""
+
+    def __init__(self):
+        """Begin without URLs and requests."""
+        self.ready, self.again = [], []
 
     @classmethod
     def from_crawler(cls, crawler):
@@ -26,7 +30,7 @@ class Scheduler:
         scheduler.hold = crawler.settings.getint("FRONTIER_HOLD", 120)
         address = crawler.settings.get("FRONTIER", "127.0.0.1:7071")
         scheduler.channel = grpc.insecure_channel(address, [("grpc.service_config", CALLS)])
-        scheduler.frontier, scheduler.ready = URLFrontierStub(scheduler.channel), []
+        scheduler.frontier = URLFrontierStub(scheduler.channel)
         crawler.signals.connect(scheduler.fetched, signals.response_received)
         return scheduler
 
@@ -46,18 +50,29 @@ class Scheduler:
 
     def has_pending_requests(self):
         """Tell whether any URL is to be fetched, now or later."""
-        return bool(self.ready) or self.frontier.GetStats(pb.QueueWithinCrawlParams(crawlID=self.crawl)).size > 0
+        if self.ready or self.again:
+            return True
+        return self.frontier.GetStats(pb.QueueWithinCrawlParams(crawlID=self.crawl)).size > 0
 
     def put(self, **item):
         """Put a URL, and tell whether it is taken."""
         return next(self.frontier.PutURLs(iter([pb.URLItem(**item)]))).status == pb.AckMessage.OK
 
     def enqueue_request(self, request):
-        """Put a URL that was discovered."""
+        """Put a URL that was discovered. A request of the frontier's that Scrapy makes again is the next one.
+
+        That is where it was redirected or failed. It names the URL of which its response is put. Those of a spider that
+        hand on its meta are not told to skip Scrapy's filter.
+        """
+        if "frontier" in request.meta and request.dont_filter:
+            self.again.append(request)
+            return True
         return self.put(discovered=pb.DiscoveredURLItem(info=pb.URLInfo(url=request.url, crawlID=self.crawl)))
 
     def next_request(self):
         """Return a URL that is due, or None."""
+        if self.again:
+            return self.again.pop(0)
         if not self.ready:
             params = pb.GetParams(max_queues=8, max_urls_per_queue=16, delay_requestable=self.hold, crawlID=self.crawl)
             self.ready = list(self.frontier.GetURLs(params))
