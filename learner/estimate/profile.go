@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -23,7 +24,7 @@ const (
 	longestHour = 4 * 3600            // seconds: longer epochs hold no single hour
 	lookAround  = 7 * 24              // epochs over which shares are looked at: a week of hours
 	stride      = 256                 // epochs that are counted together
-	farBack     = 1 << 20             // epochs that are counted at most, or a week
+	farBack     = 1 << 20             // epochs that are counted at most
 
 	negligibleShare = 1e-3 // of the weight of the first epoch, below which others are not looked at
 )
@@ -167,10 +168,9 @@ func (e *Estimates) count(to *profile, t int) {
 // far back, and what many of them have in common is counted once. Some see back to 1970: whole
 // weeks stand for what lies before them.
 func (e *Estimates) epochsBack(t, n int) profile {
-	perWeek := week / e.clock.length
-	weeks := perWeek * max(1, math.Floor(farBack/perWeek)) // epochs
-	times := float32(max(1, float64(n)/weeks))
-	n = int(min(float64(n), weeks))
+	most := cmp.Or(farBack-math.Mod(farBack, week/e.clock.length), farBack) // epochs of whole weeks, or less
+	times := float32(max(1, float64(n)/most))
+	n = int(min(float64(n), most))
 	a := e.lookAt(t)
 	for k := len(a.back) - 1; k < n/stride; k++ {
 		further := a.back[k]

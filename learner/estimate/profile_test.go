@@ -53,10 +53,13 @@ func TestEpochsBack(t *testing.T) {
 // TestEpochsFarBack: an item that is dated 1970 takes neither long nor much memory, and its epochs
 // are spread over the bins as those of whole weeks.
 func TestEpochsFarBack(t *testing.T) {
-	for _, length := range []float64{1, 60, 977, 3600} {
+	for _, length := range []float64{1e-3, 1, 60, 977, 3600} {
 		e := New(env.Terms{Start: 1_700_001_234, Length: length}, 0, true)
 		n := int(1.7e9 / length)
 		got := e.epochsBack(0, n)
+		if length < .5 { // less than a week was counted
+			continue
+		}
 		for _, cycle := range cycles[:2] {
 			for bin := cycle[0]; bin < cycle[1]; bin++ {
 				if of := float64(got[bin]) / float64(n) * float64(cycle[1]-cycle[0]); math.Abs(of-1) > .01 {
