@@ -37,6 +37,9 @@ type Entry struct {
 	// Overruns reports whether settings let crawls cost more than the budget;
 	// nil if none do.
 	Overruns func(settings any) bool
+	// Version rises where it would go on otherwise than before, so that no run that is kept of
+	// another version is taken for one of this; nil is always 0.
+	Version func(level env.Level) int
 	// New builds it from settings that Configure returned.
 	New Constructor
 	// Learns says that it is a learner, and FromItems that what it learns are the rates and
@@ -241,7 +244,8 @@ func Learners() (all []*Entry) {
 	for _, k := range learner.Kinds {
 		all = append(all, &Entry{
 			Name: k.Name, About: k.About, Page: k.Page, Levels: k.Levels, Settings: k.Settings, Overruns: k.Overruns,
-			Learns: true, FromItems: k.FromItems, New: func(g Inputs, s any) (env.Agent, learner.Learner, error) {
+			Version: k.Version, Learns: true, FromItems: k.FromItems,
+			New: func(g Inputs, s any) (env.Agent, learner.Learner, error) {
 				l, err := k.New(g, s)
 				if err != nil {
 					return env.Agent{}, nil, err

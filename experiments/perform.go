@@ -232,8 +232,9 @@ func holdsRun(file, run string) bool {
 	return err == nil && json.Unmarshal(saved.Run, &name) == nil && name == run
 }
 
-// Hash names a job but for its seed: it is that of all settings and of what the files
-// hold that they name; of a recording as it was read, since that may be a pipe.
+// Hash names a job but for its seed: it is that of all settings, of the version of the learner or
+// policy, and of what the files hold that they name; of a recording as it was read, since that
+// may be a pipe.
 func (e *Engine) Hash(c *Job) (string, error) {
 	r := c.Run
 	r.Seed = 0
@@ -243,6 +244,9 @@ func (e *Engine) Hash(c *Job) (string, error) {
 	}
 	h := sha256.New()
 	h.Write(settings)
+	if c.Entry.Version != nil {
+		fmt.Fprintf(h, "version %d", c.Entry.Version(c.Level))
+	}
 	h.Write(c.Scene.sum)
 	var files []string
 	if dir, ok := strings.CutPrefix(r.Algorithm(), SavedPrefix); ok {

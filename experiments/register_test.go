@@ -103,6 +103,40 @@ func TestRegister(t *testing.T) {
 	}
 }
 
+// TestVersion: what a learner or policy of another version did is not taken for what it does.
+func TestVersion(t *testing.T) {
+	version := 1
+	of := func(env.Level) int { return version }
+	policiesBefore, kindsBefore := policies, learner.Kinds
+	t.Cleanup(func() { policies, learner.Kinds = policiesBefore, kindsBefore })
+	Register(Entry{
+		Name: "even", Sees: TrackAge, Version: of,
+		New: policy(func(k Inputs) env.Policy[env.Online] { return baselines.NewRoundRobin(k.Terms) }),
+	})
+	kind := learner.Kinds[0]
+	kind.Name, kind.Version = "own", of
+	learner.Register(kind)
+	b := Batch{Dir: t.TempDir(), Workers: 1}
+	ran := func() int {
+		var runs []Run
+		for _, name := range []string{"even", "own", "whittle"} {
+			runs = append(runs, newRun(t, map[string]any{AlgorithmKey: name, "steps": 10}))
+		}
+		done, err := new(Engine).PerformAll(t.Context(), jobsOf(t, runs...), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done.Ran
+	}
+	if first, again := ran(), ran(); first != 3 || again != 0 {
+		t.Fatalf("%d runs are made, then %d; want 3 and 0", first, again)
+	}
+	version++
+	if n := ran(); n != 2 {
+		t.Errorf("of another version %d runs are made; want those of the policy and of the learner", n)
+	}
+}
+
 // careless is a learner whose frozen policy goes on learning if it can.
 type careless struct {
 	learner.Learner

@@ -65,7 +65,8 @@ type Kind struct {
 	Levels []env.Level
 	// Version is that of the states at a level; nil is always 0. It rises with the form of
 	// a state, and where the same state would go on otherwise: a run that is resumed ends as
-	// if it had not been interrupted, or not at all.
+	// if it had not been interrupted, or not at all. Runs that experiments keep of another
+	// version are made again.
 	Version func(level env.Level) int
 	// Settings returns a pointer to the settings at that level, filled with
 	// the defaults. Its toml tags name the keys.
