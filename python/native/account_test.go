@@ -3,6 +3,8 @@ package native
 import (
 	"math"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"ephemera/env"
@@ -92,5 +94,26 @@ func TestRewardsUnderDelay(t *testing.T) {
 	want := got.Learning.Reward * steps
 	if !(math.Abs(sum/want-1) < 1e-9) || last > .9*want {
 		t.Errorf("rewards add up to %v, the last is %v; want %v, most of it in the end", sum, last, want)
+	}
+}
+
+// TestUnitUnderDelay: a source that the budget never reaches costs without end, and is no part of the
+// unit: rewards would all be 0.
+func TestUnitUnderDelay(t *testing.T) {
+	s := settings(1, "mixed:8:1", 1, experiments.World{Kind: "poisson"}, env.LevelModel)
+	s.Instance.Objective, s.Scaled = "delay", true
+	w, about := opened(t, s)
+	if slices.Max(about.Costs) <= about.Budget {
+		t.Fatalf("all can be afforded: %v", about.Costs)
+	}
+	f := bound(w)
+	begin(t, w, 1)
+	if u := f.unit[0]; !(u > 0) || math.IsInf(u, 1) {
+		t.Errorf("the unit is %v; want a number above 0", u)
+	}
+	run := s.Run
+	run.World = experiments.World{Kind: "mean"}
+	if _, err := relax(run); err == nil || !strings.Contains(err.Error(), "costs without end") {
+		t.Errorf("the relaxed optimum has the error %v; want one that says what costs without end", err)
 	}
 }

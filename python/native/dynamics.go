@@ -25,7 +25,7 @@ type site struct {
 	rate   []float64 // what states are multiplied by
 	log    bool
 	bound  float64 // of the relaxed problem in this world, interest per epoch
-	unit   float64 // amount of that under the mean dynamics, or 1 if it is 0
+	unit   float64 // amount of that under the mean dynamics, of what can be afforded, or 1 if it is 0
 	pay    float64 // 1 over the unit, or 1
 	round  float64 // 0 for ages in epochs
 }
@@ -47,7 +47,13 @@ func (w *Worlds) openSite(seed uint64) (*site, error) {
 		terms: world.Terms(), rate: slices.Repeat([]float64{1}, len(in.Sources)), pay: 1,
 	}
 	at.bound, _ = r.Scene.Bound()
-	under, _ := index.Bound(in.MeanDynamics())
+	mean := in.MeanDynamics()
+	for i := range mean.Sources {
+		if !at.terms.Affordable(i) {
+			mean.Sources[i].Rate = 0 // under delay its part of the bound is −Inf, whatever is crawled
+		}
+	}
+	under, _ := index.Bound(mean)
 	at.unit = cmp.Or(math.Abs(under), 1)
 	if !w.set.Scaled {
 		return at, nil

@@ -98,6 +98,13 @@ func relax(r experiments.Run) (x index.Relaxed, err error) {
 	if err != nil {
 		return x, err
 	}
+	terms := in.Terms()
+	for i, source := range in.Sources {
+		if source.Unbounded() && !terms.Affordable(i) {
+			return x, fmt.Errorf("a crawl of source %d costs %v, and the budget is %v: under delay what waits there "+
+				"costs without end, so there is no optimum", i, source.Cost, in.Budget)
+		}
+	}
 	return index.Relax(in), nil
 }
 

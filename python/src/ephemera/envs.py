@@ -354,8 +354,9 @@ class CrawlEnv(gym.Env[Any, Any]):
     with ``items=True`` ``items``, of each crawl the source, the interest and the items' ages and
     interests, as :meth:`ephemera.Learner.update` takes them.
     Info of a reset: ``seed`` of the world; ``unit``, the interest that a scaled reward of 1 stands
-    for: the amount of the bound under the mean dynamics; ``bound``, what no policy that keeps the budget
-    exceeds in the mean in this world, NaN where that is not known;
+    for: the amount of the bound under the mean dynamics, under ``delay`` of the sources that the
+    budget can reach; ``bound``, what no policy that keeps the budget exceeds in the mean in this
+    world, NaN where that is not known;
     ``whittle``, what the exact Whittle index policy earns per epoch over 10 000 epochs: of the mean
     dynamics, but with knowledge ``observed``, windows or crawls that fail, in replays and in registered
     worlds of the same world; NaN where each reset draws an instance.
