@@ -46,9 +46,9 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// show runs a small sweep and shows its report in a browser. At the end the page may have
+// show runs a sweep and shows its report in a browser. At the end the page may have
 // complained of nothing, and asked for nothing but itself.
-func show(t *testing.T) (b *tab) {
+func show(t *testing.T, text string) (b *tab) {
 	t.Helper()
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox,
@@ -79,7 +79,7 @@ func show(t *testing.T) (b *tab) {
 			t.Fatal(err)
 		}
 	}
-	dir := sweepIn(t, small)
+	dir := sweepIn(t, text)
 	write(t, dir)
 	page := "file://" + filepath.ToSlash(filepath.Join(dir, "report.html"))
 	t.Cleanup(func() {
@@ -165,7 +165,7 @@ var settle = chromedp.Sleep(150 * time.Millisecond) // uPlot draws in the next f
 const curves = "#section-2"
 
 func TestBrowser(t *testing.T) {
-	b := show(t)
+	b := show(t, small)
 
 	// Curves are drawn, as pixels: in the colours of the first two cells, and
 	// in the profile in that of the best, which runs along the top.
@@ -279,9 +279,44 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
+// TestLongNames: names at the side of a chart are drawn whole where the screen has room, and
+// elsewhere without their middle, so that cells of different ends can be told apart.
+func TestLongNames(t *testing.T) {
+	b := show(t, strings.Replace(small, "learner.gamma = [0.25, 0.5]",
+		`instance.name = ["lognormal:50:9001:exponential", "lognormal:50:9001:power"]`, 1))
+	eval[bool](b, `(() => {
+		const proto = CanvasRenderingContext2D.prototype, fill = proto.fillText;
+		proto.fillText = function (text, x, y) {
+			if (this.textAlign === "right") {
+				drawn.push(text);
+				if (x < this.measureText(text).width) cut.push(text);
+			}
+			return fill.call(this, text, x, y);
+		};
+		window.drawn = [];
+		window.cut = [];
+		return true;
+	})()`)
+	names := func() string {
+		t.Helper()
+		if cut := eval[string](b, `cut.join(", ")`); cut != "" {
+			t.Errorf("beyond the edge of the chart: %s", cut)
+		}
+		return eval[string](b, `drawn.splice(0).join("\n")`)
+	}
+	b.do(chromedp.EmulateViewport(1100, 800), settle)
+	if got := names(); !strings.Contains(got, "name/lognormal:50:9001:exponential/kappa/4\n") {
+		t.Errorf("no whole name among\n%s", got)
+	}
+	b.phone()
+	if got := names(); !strings.Contains(got, "…") || !strings.Contains(got, "/kappa/4\n") {
+		t.Errorf("on a phone no end of a name without its middle among\n%s", got)
+	}
+}
+
 // Each text of a picture lies inside its frame, whatever font the browser has.
 func TestTextsOfPictures(t *testing.T) {
-	b := show(t)
+	b := show(t, small)
 	dir := t.TempDir()
 	f := plot.New("labels", "A title that takes most of the room that there is above a figure like this",
 		"epochs that pass until 95 % of it are earned again", "share of epochs over the budget, while learning")

@@ -108,10 +108,26 @@
   }
 
   // ---- Figures.
+  const small = "12px system-ui, sans-serif", ink = document.createElement("canvas").getContext("2d");
+  function widthOf(text) {
+    ink.font = small;
+    return Math.ceil(ink.measureText(text).width);
+  }
+  // within returns a name that is as wide as that at most, if need be without its middle.
+  function within(width, name) {
+    const all = [...name];
+    let text = name;
+    for (let n = all.length - 1; widthOf(text) > width && n > 1; n--) text = all.slice(0, Math.ceil(n / 2)).join("") + "…" + all.slice(-Math.floor(n / 2)).join("");
+    return text;
+  }
   function axis(a, side) {
-    const named = a.names && { splits: () => a.names.map((_, k) => k), values: () => a.names };
+    const named = a.names && {
+      splits: () => a.names.map((_, k) => k),
+      values: u => a.names.map(name => within(Math.max(130, .4 * u.width), name)),
+      size: (u, values) => 22 + Math.max(0, ...(values || []).map(widthOf)),
+    };
     return {
-      label: a.label, stroke: css("--text"), labelFont: "13px system-ui, sans-serif", font: "12px system-ui, sans-serif",
+      label: a.label, stroke: css("--text"), labelFont: "13px system-ui, sans-serif", font: small,
       grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--grid"), width: 1 },
       ...(side ? { size: (u, values) => Math.min(160, 22 + 7 * Math.max(3, ...(values || []).map(v => String(v ?? "").length))) } : {}), ...named,
     };
