@@ -152,7 +152,9 @@ func thresholdPairs(t learner.Learner, in env.Instance, price float64, level env
 		}
 		x, ok := learnedThreshold(t, src, i, level)
 		_, exact := exactThreshold(src[i], price, level)
-		exact = min(exact, src[i].Ceiling())
+		if !src[i].Unbounded() { // where costs have no ceiling no source is left alone
+			exact = min(exact, src[i].Ceiling())
+		}
 		if sum := x + exact; !ok || math.IsNaN(sum) || math.IsInf(sum, 0) {
 			continue
 		}

@@ -92,6 +92,7 @@ func TestPairs(t *testing.T) {
 		{"hosts", hosts, env.LevelOnline, false},
 		{"windows and costs", env.Mixed(6, 4, 1), env.LevelOnline, true},
 		{"hump", hump, env.LevelOnline, true},
+		{"delay", env.Paper(2).WithObjective(env.Delay, time.Hour), env.LevelOnline, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, l := index.Relax(tt.in), thresholds{}
@@ -113,8 +114,8 @@ func TestPairs(t *testing.T) {
 					t.Errorf("source %s: the exact threshold is %v; want known: %v", s.Name, exact, tt.known)
 				}
 				// Of the exponential law it lies between the states of this age and the one before.
-				before := s.MeanState(r.Short[i] - 1)
-				if tt.known && !(exact > before && exact <= p.Learned*(1+1e-9)) {
+				before, size := s.MeanState(r.Short[i]-1), math.Abs(exact)
+				if tt.known && !(size > math.Abs(before) && size <= math.Abs(p.Learned)*(1+1e-9)) {
 					t.Errorf("source %s: the exact threshold is %v; want %v, at least above %v",
 						s.Name, exact, p.Learned, before)
 				}

@@ -260,7 +260,9 @@ func (t *training) indices() plot.Figure {
 			if p.Source != src.Name {
 				continue
 			}
-			age := index.FirstAge(0, never, func(age int) bool { return src.MeanState(age) >= p.Learned })
+			// Under delay states are costs, below 0, which grow as well.
+			reached := func(age int) bool { return math.Abs(src.MeanState(age)) >= math.Abs(p.Learned) }
+			age := index.FirstAge(0, never, reached)
 			if age >= never {
 				continue
 			}

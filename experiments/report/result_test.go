@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ephemera/baselines/index"
 	"ephemera/env"
@@ -127,12 +128,15 @@ func TestWrongResults(t *testing.T) {
 // What a training shows follows from the thresholds of its record.
 func TestTraining(t *testing.T) {
 	in := env.Paper(1)
-	first := in.Sources[0]
-	rec := &experiments.Record{Pairs: []experiments.Pair{{Source: first.Name, Learned: first.MeanState(2)}}}
-	p := &Page{Sections: drawTraining(in, rec)}
-	of := figure(t, p, "index-by-age")
-	if point := of.Series[len(of.Series)-1]; !near(point.X, 2) || !near(point.Y, index.WhittleAtAge(in.Sources[0], 2)) {
-		t.Errorf("threshold %+v", point)
+	var p *Page
+	for _, in := range []env.Instance{in.WithObjective(env.Delay, time.Hour), in} {
+		first := in.Sources[0]
+		rec := &experiments.Record{Pairs: []experiments.Pair{{Source: first.Name, Learned: first.MeanState(2)}}}
+		p = &Page{Sections: drawTraining(in, rec)}
+		of := figure(t, p, "index-by-age")
+		if point := of.Series[len(of.Series)-1]; !near(point.X, 2) || !near(point.Y, index.WhittleAtAge(first, 2)) {
+			t.Errorf("%s: threshold %+v", in.ID, point)
+		}
 	}
 	// The price is the slope of the optimum.
 	most, next := figure(t, p, "bound").Series[0], in
