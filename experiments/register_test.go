@@ -88,6 +88,7 @@ func TestRegister(t *testing.T) {
 	}{
 		{"policy", func() { Register(Entry{Name: "lspe", Sees: TrackAge}) }, "is there already"},
 		{"policy that sees who knows what", func() { Register(Entry{Name: "mute"}) }, "neither Levels nor Sees"},
+		{"learner of no level", func() { learner.Register(learner.Kind{Name: "mute"}) }, "has no Levels"},
 		{"world", func() { RegisterWorld("mean", nil) }, "is there already"},
 		{"family", func() { env.RegisterFamily("twins", nil) }, "is there already"},
 		{"feature map", func() { features.Register("linear", nil) }, "is there already"},

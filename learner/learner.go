@@ -143,10 +143,13 @@ var Kinds = []Kind{
 
 // Register adds a kind of learner of one's own: to the commands, to the saved
 // learners that can be loaded, and to the catalogue. It panics if there is one of
-// that name, and is called before anything is run.
+// that name, or if it works at no level of knowledge, and is called before anything is run.
 func Register(k Kind) {
 	if slices.ContainsFunc(Kinds, func(other Kind) bool { return other.Name == k.Name }) {
 		panic(fmt.Sprintf("learner: %q is there already", k.Name))
+	}
+	if len(k.Levels) == 0 {
+		panic(fmt.Sprintf("learner: %q has no Levels; needed are the levels of knowledge at which it works", k.Name))
 	}
 	Kinds = append(Kinds, k)
 }
