@@ -351,7 +351,7 @@ type Policy struct{ env.Policy[env.Online] }
 func (l *Learner) Frozen() *Policy {
 	f := *l
 	f.frozen = l.set.Longest == 0 || l.set.Longest == never
-	f.terms.Costs = slices.Clone(l.terms.Costs)
+	f.terms.Costs, f.terms.Importance = slices.Clone(l.terms.Costs), slices.Clone(l.terms.Importance)
 	if l.pages != nil {
 		f.pages = l.pages.Clone()
 		for i := range f.terms.Costs {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"ephemera/baselines"
@@ -159,5 +160,18 @@ func TestPings(t *testing.T) {
 				t.Errorf("want %v more with pings, as much frozen, and without more with those of other pages", tt.gain)
 			}
 		})
+	}
+}
+
+// TestFrozenImportance: a policy that learns no more keeps the importance that pages had.
+func TestFrozenImportance(t *testing.T) {
+	l := newLearner(env.Terms{
+		Costs: []float64{1, 1}, Budget: 1, Importance: []float64{2, 1},
+		Objective: env.Objective{Law: env.LawFreshness},
+	}, nil)
+	frozen := l.Frozen()
+	l.SetImportance(1, 1e9)
+	if got := frozen.Select(nil, &env.Online{Epoch: 9, Last: []int{-1, -1}}); !slices.Equal(got, []int{0}) {
+		t.Errorf("it crawls %v; want page 0, the one that was worth more", got)
 	}
 }
