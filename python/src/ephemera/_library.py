@@ -119,12 +119,13 @@ def error(text: str) -> Error:
     A panic, which is a mistake of the Go code and not of its caller, has Go's stack as a note. The file in which an
     instance of Python is handed over is no part of it, and settings have the names of Python's keywords.
     """
-    words, begins, stack = text.partition("\ngoroutine ")
+    begins = re.search(r"\n(?=goroutine \d|\S+ at \S+:\d+(\n|$))", text)
+    words, stack = (text[: begins.start()], text[begins.start() :]) if begins else (text, "")
     words = re.sub(r"\S*[0-9a-f]{64}\.toml: ", "", words)
     words = re.sub(r"\bworld\.(marks|trace|epoch|decay|split)\b", r"\1", words)
     e = Error(words)
     if begins:
-        e.add_note(f"This is a mistake in the Go code. Its stack:{begins}{stack.rstrip()}")
+        e.add_note(f"This is a mistake in the Go code. Its stack:{stack.rstrip()}")
     return e
 
 
