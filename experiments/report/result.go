@@ -63,6 +63,10 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 		g.over = slices.ContainsFunc(g.records, func(rec *experiments.Record) bool { return rec.Learning.Over > 0 })
 		contenders, groups = append(contenders, c), append(groups, g)
 	}
+	if len(contenders) == 0 {
+		return nil, fmt.Errorf("%s has no run of a policy of %s; make the comparison again",
+			filepath.Join(dir, experiments.RunsFile), resultFile)
+	}
 	compared := experiments.Compare(contenders, env.Level(r.Knowledge), r.Seeds, r.Seed)
 	p.Notes, p.Sections = compared.Notes, []Section{rewards(r), learning(groups)}
 	for _, g := range groups {

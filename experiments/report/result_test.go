@@ -112,9 +112,10 @@ func TestWrongResults(t *testing.T) {
 	for _, tt := range []struct{ file, text, named string }{
 		{"result.json", "{", "result.json"},
 		{"runs.json", `{"learned": ["2", "3"]}`, "3.json"},
+		{"runs.json", `{}`, "runs.json"},
 		{"runs/0.json", `{"curve": [NaN]}`, "runs/0.json"},
 	} {
-		t.Run(tt.file, func(t *testing.T) {
+		t.Run(tt.file+" "+tt.text, func(t *testing.T) {
 			dir := keep(t)
 			put(t, tt.text, dir, tt.file)
 			_, err := Load(context.Background(), dir, "out", "go run ./cmd/report")
