@@ -364,3 +364,22 @@ func TestWhoTakesObjectives(t *testing.T) {
 		}
 	}
 }
+
+// TestFarDate: where one item of a recording is dated decades before the others, nearly all epochs
+// would be empty, which is said.
+func TestFarDate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	text := "source,published_unix\na,0\n"
+	for h := range 240 {
+		text += fmt.Sprintf("%c,%d\n", 'a'+h%3, 1_600_000_000+3600*h)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := World{Trace: path, Epoch: "1h", Decay: .2, Split: .5}
+	_, err := w.Open(context.Background(), env.Instance{Budget: 1}, env.LevelModel)
+	want := path + ": items are dated from 1970-01-01 to 2020-09-23, and nearly all of them from 2020-09-13 to"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v; want %q", err, want)
+	}
+}
