@@ -444,6 +444,22 @@ def test_tables():
     pyplot.switch_backend("agg")
     axes = b.plot().axes[0]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["Lognormal10-v1", "TableI-v1"]
+    pyplot.close("all")
+
+
+def test_where_exact_whittle_earns_nothing():
+    """That task has no share, nor have the means of the tasks; the other task has its own."""
+    b = ephemera.benchmark(longest, "items", tasks=["Quiet50-v2", "TableI-v1"], seeds=5, steps=1)
+    assert np.isnan(b.shares[:, 0]).any() and np.isfinite(b.shares[:, 1]).all()
+    nothing = {"share": None, "lo": None, "hi": None}
+    assert b.row["tasks"]["Quiet50-v2"].items() >= nothing.items() and b.row["mean"] == nothing
+    assert b.row["iqm"] is None and b.row["tasks"]["TableI-v1"]["share"] == pytest.approx(b.shares[:, 1].mean())
+    assert [line.split()[1] for line in str(b).splitlines()[1:2]] == ["–"]
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    points = [line for line in b.plot().axes[0].lines if line.get_marker() == "o"]
+    assert len(points) == 1
+    pyplot.close("all")
 
 
 def test_command(tmp_path, capsys, monkeypatch):

@@ -171,7 +171,8 @@ class Benchmark:
 
     row: dict[str, Any]
     """One row of a leaderboard, as JSON can hold it: version, track, seeds, epochs, and by task the mean share with its
-    interval of 95 %, NaN as null."""
+    interval of 95 %, null below five seeds. A task in which exact Whittle earned nothing under one of the seeds has no
+    share, null, and the means of the tasks have none then."""
     shares: NDArray[np.float64]
     """(seeds, tasks): as rliable takes them."""
     comparisons: dict[str, Comparison]
@@ -223,7 +224,8 @@ class Benchmark:
             e = self.row["tasks"][name]
             if e["lo"] is not None:
                 axes.plot([100 * e["lo"], 100 * e["hi"]], [y, y], color="0.5", linewidth=3, solid_capstyle="butt")
-            axes.plot(100 * e["share"], y, "o", color="black", markersize=4)
+            if e["share"] is not None:
+                axes.plot(100 * e["share"], y, "o", color="black", markersize=4)
         axes.axvline(100, color="0.7", linewidth=1, zorder=0)
         axes.set_yticks(range(len(tasks)), tasks)
         axes.set_xlabel("% of what exact Whittle earns")
@@ -470,12 +472,15 @@ def _obedient(ended: Any) -> None:
 
 def _estimates(samples: list[list[float]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return means with their intervals: of all samples but the last, and of the last."""
-    found = [{"share": e["value"], "lo": e["lo"], "hi": e["hi"]} for e in _library.ask(0, "means", samples)]
+    known = [s if np.isfinite(s).all() else [] for s in samples]
+    found = [{"share": e["value"], "lo": e["lo"], "hi": e["hi"]} for e in _library.ask(0, "means", known)]
     return found[:-1], found[-1:]
 
 
-def _iqm(shares: NDArray[np.float64]) -> float:
+def _iqm(shares: NDArray[np.float64]) -> float | None:
     """Return the interquartile mean of all shares: that of what is left without a quarter at each end."""
+    if not np.isfinite(shares).all():
+        return None
     values = np.sort(shares.reshape(-1))
     cut = len(values) // 4
     return float(values[cut : len(values) - cut].mean())
