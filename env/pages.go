@@ -53,6 +53,10 @@ func NewPages(in Instance, seed uint64, o PagesOptions) (*Pages, error) {
 				return nil, fmt.Errorf("%s: the law is %s; allowed in world pages is freshness, "+
 					"that of a page with change and importance", where, s.law().name)
 			}
+			if !math.IsInf(s.Window, 1) || s.Batch > 1 {
+				return nil, fmt.Errorf("%s: window is %v and batch %d; allowed in world pages are inf and 1, "+
+					"as pages have no items", where, s.Window, max(1, s.Batch))
+			}
 			for _, rate := range []struct {
 				name string
 				is   float64

@@ -203,6 +203,8 @@ func TestPagesRefused(t *testing.T) {
 	changed := other.Sources[0]
 	changed.Interest = 5
 	other.Changes = []env.Change{{At: 5, Sources: []env.Source{changed}}}
+	batches := pinged().WithLaw("batches", 1)
+	windowed := pinged().WithLaw("window", 1)
 	fast, noisy := pinged(), pinged()
 	fast.Sources[0].Decay, noisy.Sources[1].False = 1e9, 1e9
 	for _, tt := range []struct {
@@ -211,6 +213,8 @@ func TestPagesRefused(t *testing.T) {
 	}{
 		{"importance that changes", "importance is 5 from epoch 5 on; allowed is 1", other},
 		{"items", "the law is exponential; allowed in world pages is freshness", env.Paper(1)},
+		{"batches", "batch 20; allowed in world pages are inf and 1", batches},
+		{"window", "window is 2000 and batch 1; allowed in world pages are inf and 1", windowed},
 		{"changes without number", `source 1 ("p0"): change is 1e+09; allowed in world pages are at most`, fast},
 		{"pings without number", `source 2 ("p1"): false is 1e+09; allowed in world pages are at most`, noisy},
 	} {
