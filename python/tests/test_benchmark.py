@@ -387,6 +387,14 @@ def test_refusals(how, words):
         ephemera.benchmark(**{"policy": longest, "track": "age" if how.get("policy") != "" else None, **SHORT, **how})
 
 
+def test_an_agent_plays_one_run():
+    """It would begin the second task with what it has learned in the first."""
+    with pytest.raises(ValueError, match="Waits is one agent, which would carry what it learned from run to run; give"):
+        ephemera.benchmark(Waits(), "age", **SHORT | {"seeds": 1})
+    alone = {"steps": 50, "seeds": 1, "tasks": ["TableI-v1"]}
+    assert ephemera.benchmark(Waits(), "age", **alone).shares == ephemera.benchmark(Waits, "age", **alone).shares
+
+
 def longest(view):
     return view.age * 1.0
 

@@ -267,7 +267,7 @@ def test_one_agent_per_seed():
         alone = ephemera.run(Best(), steps=300, seed=seed)
         (learning,) = (r["reward"] for r in c.runs if r["seed"] == seed and r["policy"] == "best/learning")
         assert alone.outcome.reward == learning != alone.learned.reward
-    with pytest.raises(ValueError, match="carry what it learned from seed to seed"):
+    with pytest.raises(ValueError, match="carry what it learned from run to run"):
         ephemera.compare([Best()], steps=300, seeds=2)
 
 

@@ -64,7 +64,7 @@ class Agent(Protocol):
 
 PolicyLike: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Agent | Callable[[View], ArrayLike] | Callable[[], Any]"
 """A name of the catalogue, a name and settings, a select function, or what makes an :class:`Agent`:
-a class or a function without arguments. An agent itself is taken where there is one seed."""
+a class or a function without arguments. An agent itself is taken where there is one run."""
 
 
 def gym_policy(model: Any, **form: Any) -> Callable[[], Any]:
@@ -140,7 +140,7 @@ def player(name: str | None, p: PolicyLike) -> Player:
         return Player(own, p, {})
     if isinstance(p, Agent):
         return Player(own, lambda: p, {}, (
-            f"{own} is one agent, which would carry what it learned from seed to seed; give what makes one for each: "
+            f"{own} is one agent, which would carry what it learned from run to run; give what makes one for each: "
             f"a class, or lambda: {type(p).__name__}(…)"
         ))  # fmt: skip
     if callable(p):

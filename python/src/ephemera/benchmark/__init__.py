@@ -272,8 +272,6 @@ def benchmark(
         progress: called with the numbers of runs that are done, and of all.
     """
     p = player(name, policy)
-    if p.reason and seeds > 1:
-        raise ValueError(p.reason)
     first = None if p.make is None else p.make()
     if track is None:
         track = p.entry.tracks[p.entry.levels[0]] if p.entry else "harvest" if isinstance(first, Gym) else "items"
@@ -291,6 +289,9 @@ def benchmark(
         epochs = None if _once(w) else steps or EPOCHS.get(t, 10_000)
         how[t] = {"task": t, "policy": policy, "world": w, "track": track, "name": p.row, "steps": epochs}
     under = {t: TEST_SEEDS[: 1 if _once(w) else seeds] for t, w in worlds.items()}
+    in_all = sum(map(len, under.values()))
+    if p.reason and in_all > 1:
+        raise ValueError(p.reason)
     kept = None if out is None else _Kept(Path(out), policy, p, track, steps)
     if kept is not None:
         kept.find(how)
@@ -299,7 +300,6 @@ def benchmark(
         for seed in of:
             if kept is not None and (record := kept.read(t, seed)) is not None:
                 records[t, seed] = record
-    in_all = sum(map(len, under.values()))
     todo = [(t, seed) for t, of in under.items() for seed in of if (t, seed) not in records]
 
     def keep(t: str, seed: int, record: dict[str, Any]) -> None:
