@@ -369,6 +369,25 @@ def test_the_same_policy_in_another_process_has_the_same_digest(tmp_path):
     assert digests("1") == changed
 
 
+def test_another_version_of_a_package_has_another_digest(tmp_path):
+    """Also of a package without __version__, of which pip alone knows the version."""
+    room = tmp_path / "site-packages"
+    of = room / "thing-1.dist-info"
+    of.mkdir(parents=True)
+    (room / "thing.py").write_text("def longest(view):\n    return view.age * 1.0\n")
+    (of / "top_level.txt").write_text("thing\n")
+    say = (
+        "import pathlib, thing; from ephemera.identity import digest\n"
+        "for version in ('1.0', '2.0', '2.0'):\n"
+        "    text = f'Metadata-Version: 2.1\\nName: thing\\nVersion: {version}\\n'\n"
+        "    pathlib.Path('thing-1.dist-info/METADATA').write_text(text)\n"
+        "    print(digest(thing.longest))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", say], cwd=room, check=True, capture_output=True, text=True)
+    found = run.stdout.split()
+    assert found[0] != found[1] == found[2]
+
+
 @pytest.mark.parametrize(
     "how, words",
     [

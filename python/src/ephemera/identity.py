@@ -8,12 +8,13 @@ import enum
 import functools
 import hashlib
 import importlib
+import importlib.metadata
 import importlib.util
 import platform
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,19 @@ def _installed(name: Any) -> bool:
     return bool({"site-packages", "dist-packages"} & set(path.parts)) or path.is_relative_to(standard)
 
 
+@functools.cache
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()
+
+
 def _version(name: Any) -> str:
-    return str(getattr(sys.modules.get(str(name).partition(".")[0]), "__version__", ""))
+    """Return the version of the package of a module: that which it names, or that with which it was installed."""
+    top = str(name).partition(".")[0]
+    if top in sys.stdlib_module_names:
+        return ""
+    if of := getattr(sys.modules.get(top), "__version__", ""):
+        return str(of)
+    return " ".join(importlib.metadata.version(d) for d in sorted(set(_distributions().get(top, ()))))
 
 
 class _Walk:
