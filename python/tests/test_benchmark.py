@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import importlib
 import json
 import os
 import pickle
@@ -19,6 +20,7 @@ import pytest
 
 import ephemera
 from ephemera.benchmark.__main__ import main
+from ephemera.identity import digest
 
 SHORT = {"steps": 200, "seeds": 5, "tasks": ["TableI-v1", "Lognormal10-v1"]}
 
@@ -385,6 +387,22 @@ def test_another_version_of_a_package_has_another_digest(tmp_path):
     )
     run = subprocess.run([sys.executable, "-c", say], cwd=room, check=True, capture_output=True, text=True)
     found = run.stdout.split()
+    assert found[0] != found[1] == found[2]
+
+
+def test_a_module_that_a_function_imports_counts(tmp_path, monkeypatch):
+    """Also one of its own package, by a relative name."""
+    room = tmp_path / "own_package"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    (room / "policy.py").write_text(
+        "def longest(view):\n    from . import weights\n    return view.age * weights.WEIGHT\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for weight in ("1.0", "-20.0", "-20.0"):
+        (room / "weights.py").write_text(f"WEIGHT = {weight}\n")
+        found.append(digest(importlib.import_module("own_package.policy").longest))
     assert found[0] != found[1] == found[2]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import dis
 import enum
 import functools
@@ -247,13 +248,18 @@ class _Walk:
             return
         attributes = _attributes(f.__code__)
         names: dict[str, Any] = {}
+        loaded: list[Any] = [0, None]  # by the last two instructions: before an import its level and its names
         for i in _instructions(f.__code__):
             if i.opname in _NAMES and i.argval in f.__globals__:
                 names[i.argval] = f.__globals__[i.argval]
             elif i.opname == "IMPORT_NAME":
-                names[f"import {i.argval}"] = self.imported(i.argval, f)
+                level, wanted = loaded
+                of = "." * level + i.argval
+                names[f"import {of}"] = self.imported(of, wanted, f)
             elif i.opname in _NAMES and not hasattr(builtins, i.argval):
                 names[i.argval] = None
+            if i.opname != "EXTENDED_ARG":
+                loaded = [loaded[1], i.argval]
         for name, v in sorted(names.items()):
             self.put(name)
             if isinstance(v, types.ModuleType):
@@ -261,14 +267,17 @@ class _Walk:
             else:
                 self.value(v)
 
-    def imported(self, name: str, f: types.FunctionType) -> types.ModuleType | None:
-        """Return the module that a function imports when it runs."""
-        for of in (name, f"{f.__globals__.get('__package__') or ''}.{name}"):
-            try:
-                return importlib.import_module(of)
-            except Exception:  # the function meets the same
-                continue
-        return None
+    def imported(self, name: str, wanted: tuple[str, ...] | None, f: types.FunctionType) -> types.ModuleType | None:
+        """Return the module that a function imports when it runs, with those of its modules that are wanted."""
+        try:
+            m = importlib.import_module(name, f.__globals__.get("__package__"))
+        except Exception:  # the function meets the same
+            return None
+        for of in wanted or ():
+            if not hasattr(m, of):
+                with contextlib.suppress(Exception):
+                    importlib.import_module(f"{m.__name__}.{of}")
+        return m
 
     def type(self, t: type) -> None:
         """Add a class: one's own with all that it defines."""
