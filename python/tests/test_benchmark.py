@@ -281,6 +281,24 @@ def test_kept_runs_are_those_of_the_policy(make, tmp_path):
     assert len(list((tmp_path / "kept").rglob("runs/*.json"))) == 4  # the second time none was played
 
 
+def test_kept_runs_are_those_of_the_weights_of_a_policy_that_draws(tmp_path):
+    """What the constructor reads counts also where it draws a seed of its own."""
+
+    class Drawn:
+        def __init__(self):
+            self.rng, self.weight = np.random.default_rng(), float((tmp_path / "weight").read_text())
+
+        def select(self, view):
+            return self.rng.random(len(view.age)) * self.weight
+
+    how = {"tasks": ["TableI-v1"], "seeds": 1, "steps": 50, "track": "age", "out": tmp_path / "kept"}
+    rooms = []
+    for weight in ("1", "0", "0"):
+        (tmp_path / "weight").write_text(weight)
+        rooms.append(ephemera.benchmark(Drawn, **how).directory)
+    assert rooms[0] != rooms[1] == rooms[2]
+
+
 def test_kept_runs_are_those_of_the_recording(tmp_path):
     def recorded(gap):
         rows = [f"{'abcdefgh'[k % 7]},{1_500_000_000 + gap * k},{1 + k % 7}" for k in range(2000)]

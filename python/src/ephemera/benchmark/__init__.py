@@ -145,10 +145,10 @@ def _identity(p: Player, policy: PolicyLike) -> Any:
         saved = str(p.settings["name"])
         return p.settings, get(saved.removeprefix("file:")) if saved.startswith("file:") else None
     try:
-        own = [identity.digest(policy)]
+        own: list[Any] = [identity.digest(policy)]
         if not p.reason:
-            agents = {identity.digest(p.make()) for _ in range(2)}
-            own += agents if len(agents) == 1 else []  # others draw by chance when they are made
+            one, other = (_parts(p.make()) for _ in range(2))
+            own.append({k: v for k, v in one.items() if other.get(k) == v})  # others draw by chance when they are made
         return own
     except identity.Unknown as e:
         warnings.warn(
@@ -157,6 +157,11 @@ def _identity(p: Player, policy: PolicyLike) -> Any:
             stacklevel=3,
         )
         return secrets.token_hex()
+
+
+def _parts(agent: Any) -> dict[str, str]:
+    """Return digests of an agent, and of each of its attributes."""
+    return {"": identity.digest(agent), **{k: identity.digest(v) for k, v in getattr(agent, "__dict__", {}).items()}}
 
 
 def _key(*of: Any) -> str:
