@@ -2,12 +2,13 @@
 
 import os
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 import ephemera
-from ephemera import tensorboard
+from ephemera import document, tensorboard
 
 pd = pytest.importorskip("pandas")
 
@@ -162,3 +163,23 @@ def test_what_a_console_shows(tmp_path):
     found.save(tmp_path)
     said = repr(ephemera.load(tmp_path))
     assert said.startswith(f"bench in {tmp_path}\n") and "whittle" in said and len(said) < 2000
+
+
+def test_two_write_one_file(tmp_path, monkeypatch):
+    """Containers number their processes alike: here two of one number write the same file in a directory they share."""
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    failed = []
+
+    def write():
+        try:
+            for _ in range(100):
+                document.put(tmp_path / "run.json", "1" * 100_000)
+        except OSError as e:
+            failed.append(e)
+
+    both = [threading.Thread(target=write) for _ in range(2)]
+    for t in both:
+        t.start()
+    for t in both:
+        t.join()
+    assert not failed and [f.name for f in tmp_path.iterdir()] == ["run.json"]

@@ -7,6 +7,7 @@ import html
 import math
 import os
 import re
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ _LATEX = {
 
 def put(file: Path, text: str) -> None:
     """Write a file, which appears whole or not at all; an error names it."""
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    part = file.with_name(f"{file.name}.{secrets.token_hex(8)}.part")  # processes of other machines may have our number
     try:
         part.write_text(text, "utf-8", newline="")
         part.replace(file)
