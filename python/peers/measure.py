@@ -40,7 +40,7 @@ EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
 EPOCHS = 200_000  # for which the deep agents are trained where all seeds have one instance
 LONG = {  # where another instance is drawn at each reset, and on the recording
     "Lognormal10-v1": {"PPO": 1_000_000, "shared PPO": 1_000_000, "A2C": 1_000_000, "DQN": 1_000_000},
-    "Lognormal50-v1": {"PPO": 500_000, "DQN": 300_000},
+    "Lognormal50-v1": {"PPO": 1_000_000, "DQN": 300_000},
     "Mixed20-v1": {"PPO": 1_000_000, "shared PPO": 500_000, "A2C": 1_000_000},
     "PowerLaw-v1": {"PPO": 1_000_000, "A2C": 1_000_000, "DQN": 600_000},
     "Drift-v1": {"PPO": 1_000_000, "A2C": 1_000_000, "DQN": 1_000_000},
