@@ -383,3 +383,19 @@ func TestFarDate(t *testing.T) {
 		t.Errorf("error %v; want %q", err, want)
 	}
 }
+
+// TestShortBurst: a log of three days, of which most items came at once, is played.
+func TestShortBurst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	text := "source,published_unix\n"
+	for k := range 100 {
+		text += fmt.Sprintf("%c,%d\n", 'a'+k%3, 1_600_000_000+k%91+max(0, k-90)*8*3600)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := World{Trace: path, Epoch: "1h", Decay: .2, Split: .5}
+	if _, err := w.Open(context.Background(), env.Instance{Budget: 1}, env.LevelOnline); err != nil {
+		t.Error(err)
+	}
+}

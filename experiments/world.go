@@ -146,7 +146,9 @@ func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s
 		return s, err
 	}
 	s.sum = sum.Sum(nil)
-	if near := rec.Plausible(); rec.Last-rec.First > 10*(near.Last-near.First) { // nearly all epochs would be empty
+	// Nearly all epochs would be empty. A log of some days may begin with a burst.
+	near, year := rec.Plausible(), int64(365*24*3600)
+	if whole, most := rec.Last-rec.First, near.Last-near.First; whole > 10*most && whole-most > year {
 		day := func(at int64) string { return time.Unix(at, 0).UTC().Format(time.DateOnly) }
 		return s, fmt.Errorf("%s: items are dated from %s to %s, and nearly all of them from %s to %s; "+
 			"leave out the others", w.Trace, day(rec.First), day(rec.Last), day(near.First), day(near.Last))
