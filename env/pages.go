@@ -104,9 +104,10 @@ func (w *Pages) Step(crawl []int) ([]Crawled, error) {
 		from, now := float64(w.view.Last[i]+1), float64(w.view.Epoch+1)
 		fresh, changed := now-from, false
 		e := w.events(i, drawChanges, w.view.Last[i]+1)
-		for at := e.next(); at < now && !changed; at = e.next() {
+		for at := e.next(); at < now; at = e.next() {
 			if e.is && at >= from {
 				fresh, changed = at-from, true
+				break
 			}
 		}
 		mu := w.phases[0].Instance.Sources[i].HarvestRate(0)
