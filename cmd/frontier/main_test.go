@@ -48,16 +48,22 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// freeAddress returns an address that nobody listens at. Its port is none of those that the
-// system gives to connections, which others make all the time.
-func freeAddress() string {
+// listen listens at a port that is none of those that the system gives to connections, which others
+// make all the time.
+func listen() net.Listener {
 	for {
 		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
 		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
+			return l
 		}
 	}
+}
+
+// freeAddress returns an address that nobody listens at.
+func freeAddress() string {
+	l := listen()
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // soon has a client ask again at once, and then more rarely, while nobody listens: processes of tests begin in a

@@ -43,7 +43,7 @@ type wire struct {
 }
 
 func newWire(t *testing.T, to string) *wire {
-	w := &wire{Listener: must(net.Listen("tcp", freeAddress()))}
+	w := &wire{Listener: listen()}
 	t.Cleanup(func() {
 		w.Close()
 		w.tear(true)
