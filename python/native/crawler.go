@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type crawler struct {
 	config  string // the text of its config.toml
 	level   env.Level
 	terms   env.Terms
+	costly  bool // interest may be below 0: a source has the law delay
 	agent   env.Agent
 	learner learner.Learner // nil for what does not learn
 	// books say when each source was crawled, and hold its mean state.
@@ -31,12 +33,14 @@ func newCrawler(run experiments.Run) (*crawler, error) {
 	if err != nil {
 		return nil, err
 	}
+	in := r.Scene.Instance
 	c := &crawler{
-		name:  strings.TrimSuffix(r.Algorithm(), "@"+string(r.Level)),
-		level: r.Level,
-		terms: r.Scene.Instance.Terms(),
+		name:   strings.TrimSuffix(r.Algorithm(), "@"+string(r.Level)),
+		level:  r.Level,
+		terms:  in.Terms(),
+		costly: slices.ContainsFunc(in.Sources, env.Source.Unbounded),
 	}
-	if c.books, err = env.NewMean(r.Scene.Instance, true); err != nil {
+	if c.books, err = env.NewMean(in, true); err != nil {
 		return nil, err
 	}
 	if c.agent, c.learner, err = r.Build(c.terms); err != nil {
@@ -60,7 +64,8 @@ func (c *crawler) describe() map[string]any {
 	}
 	return map[string]any{
 		"name": c.name, "knowledge": c.level, "learns": c.learner != nil, "epoch": c.books.View().Epoch,
-		"names": c.terms.Names, "costs": c.terms.Costs, "budget": c.terms.Budget, "metrics": metrics,
+		"names": c.terms.Names, "costs": c.terms.Costs, "budget": c.terms.Budget, "costly": c.costly,
+		"metrics": metrics,
 	}
 }
 
@@ -93,7 +98,7 @@ func (c *crawler) update(crawls []env.Crawled, next []float64) error {
 	}
 	var sources []int
 	for _, x := range crawls {
-		if c.learner != nil && c.level == env.LevelOnline && x.Interest > 0 && len(x.Items) == 0 {
+		if c.learner != nil && c.level == env.LevelOnline && x.Interest != 0 && len(x.Items) == 0 {
 			return fmt.Errorf("the crawl of source %d brought %v and names no items; "+
 				"with knowledge online they are needed", x.Source, x.Interest)
 		}
@@ -135,7 +140,10 @@ func loadCrawler(text string) (*crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &crawler{name: s.Algorithm(), config: s.Config, level: s.Level(), terms: s.Terms()}
+	c := &crawler{
+		name: s.Algorithm(), config: s.Config, level: s.Level(), terms: s.Terms(),
+		costly: slices.ContainsFunc(s.Instance().Sources, env.Source.Unbounded),
+	}
 	if c.books, err = env.NewMean(s.Instance(), true); err != nil {
 		return nil, err
 	}
@@ -143,7 +151,7 @@ func loadCrawler(text string) (*crawler, error) {
 	var b env.Model // the books; a run of train leaves others
 	if json.Unmarshal(s.Run, &b) == nil && len(b.Last) == len(v.Last) && len(b.Mean) == len(v.Mean) {
 		for i, last := range b.Last {
-			if last < -1 || last >= b.Epoch || b.Epoch > math.MaxInt32 || !(b.Mean[i] >= 0) {
+			if last < -1 || last >= b.Epoch || b.Epoch > math.MaxInt32 || b.Mean[i] < 0 && !c.costly {
 				return nil, fmt.Errorf("the file is damaged: source %d was crawled in epoch %d of %d and has %v",
 					i, last, b.Epoch, b.Mean[i])
 			}

@@ -105,6 +105,28 @@ def test_save_and_load(tmp_path):
             learner.save(place)
 
 
+def test_costs_under_delay(tmp_path):
+    """What crawls bring, and what waits, is below 0: a learner takes it, and one that was saved goes on."""
+    env = ephemera.CrawlEnv(objective="delay", knowledge="online", items=True, action="set", max_episode_steps=100)
+    one, again = ephemera.Learner("forecast", objective="delay"), None
+    env.reset(seed=1)
+    for k in range(60):
+        pick = one.select()
+        assert again is None or list(pick) == list(again.select())
+        marks = np.zeros(4, np.int8)
+        marks[pick] = 1
+        items = env.step(marks)[4]["items"]
+        for learner in (one, again) if again else (one,):
+            learner.update(items)
+        if k == 30:
+            assert items[0][1] < 0
+            one.save(tmp_path)
+            again = ephemera.Learner.load(tmp_path)
+    seen = ephemera.Policy("whittle", knowledge="observed", objective="delay")
+    seen.update([(0, -5.0)], [-1, -2, -3, -4])
+    assert len(seen.select([-1, -2, -3, -4])) == 1
+
+
 @pytest.mark.parametrize(
     "use,error,words",
     [

@@ -63,16 +63,12 @@ def _array(values: ArrayLike, dtype: Any, name: str) -> NDArray[Any]:
 _MOST = 1e100  # so that interest can be added up and squared
 
 
-def amounts(values: ArrayLike, name: str, most: float = _MOST) -> list[float]:
-    """Return numbers of 0 or more, or raise."""
+def amounts(values: ArrayLike, name: str, most: float = _MOST, least: float = 0) -> list[float]:
+    """Return numbers between these, or raise."""
     a = _array(values, np.float64, name)
-    if not ((a >= 0) & (a <= most)).all():
-        raise ValueError(f"{name} is {a[~((a >= 0) & (a <= most))][0]}; allowed is 0 to {most:g}")
+    if not ((a >= least) & (a <= most)).all():
+        raise ValueError(f"{name} is {a[~((a >= least) & (a <= most))][0]}; allowed is {least:g} to {most:g}")
     return list(a.tolist())
-
-
-def _states(state: ArrayLike | None) -> list[float] | None:
-    return None if state is None else amounts(state, "a state")
 
 
 def _state_file(path: str | os.PathLike[str]) -> Path:
@@ -190,12 +186,19 @@ class Policy(_library.Handle):
         with self._turn():
             return _library.ask(self._alive(), what, *arguments)
 
+    def _interest(self, values: ArrayLike, name: str) -> list[float]:
+        """Return interest, which may be below 0 where waiting costs, or raise."""
+        return amounts(values, name, least=-_MOST if self._about["costly"] else 0)
+
+    def _states(self, state: ArrayLike | None) -> list[float] | None:
+        return None if state is None else self._interest(state, "a state")
+
     def select(self, state: ArrayLike | None = None) -> NDArray[np.int64]:
         """Return the numbers of the sources to crawl now, shape (m,).
 
         They are within the budget, but for ``paper`` and ``relaxed``, which keep it on average only.
         """
-        return np.array(self._ask("select", _states(state)) or [], np.int64)
+        return np.array(self._ask("select", self._states(state)) or [], np.int64)
 
     def update(
         self,
@@ -218,7 +221,7 @@ class Policy(_library.Handle):
             rows = crawls
         brought: list[dict[str, Any]] = []
         for source, interest, *named in rows:
-            (amount,) = amounts([interest], "the interest of a crawl")
+            (amount,) = self._interest([interest], "the interest of a crawl")
             brought.append({"source": operator.index(source), "interest": amount})
             for found in named:
                 ages = amounts(found[0], "the age of an item", sys.float_info.max)
@@ -226,7 +229,7 @@ class Policy(_library.Handle):
                 if len(ages) != len(interests):
                     raise ValueError(f"a crawl has {len(ages)} ages and {len(interests)} interests of items")
                 brought[-1]["items"] = [{"age": x, "interest": y} for x, y in zip(ages, interests, strict=True)]
-        self._ask("update", brought, _states(state))
+        self._ask("update", brought, self._states(state))
 
 
 class Learner(Policy):
