@@ -44,8 +44,10 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 	if p.Command, err = readText(dir, "command.txt"); err != nil {
 		return nil, err
 	}
-	if p.Config, err = readText(dir, "config.toml"); err != nil {
-		return nil, err
+	if exists(filepath.Join(dir, "metrics.csv")) { // of train
+		if p.Config, err = readText(dir, "config.toml"); err != nil {
+			return nil, err
+		}
 	}
 	var groups []group
 	var contenders []experiments.Contender

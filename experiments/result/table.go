@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -244,10 +246,25 @@ func Print(w io.Writer, x Printed, f Format) error {
 // formats are those of files.
 var formats = map[string]Format{".csv": CSV, ".json": JSON, ".md": Markdown}
 
-// Put prints into files of a directory, by their names, in the forms that these end in, and
-// removes what processes that were killed left there of files that are whole by now.
+// results are the files of train, bench and sweep, and of compare in Python.
+var results = []string{
+	"result.json", "result.md", "result.txt", "metrics.csv", "thresholds.csv", "papers.json", "papers.md",
+	"summary.json", "summary.csv", "summary.md", "runs.csv", "curves.csv", "learned.csv",
+}
+
+// Put prints into files of a directory, by their names, in the forms that these end in. It
+// removes the results of other commands, which would be read with these, and what processes
+// that were killed left there of files that are whole by now.
 func Put(dir string, all map[string]Printed) error {
 	var errs []error
+	for _, name := range results {
+		if all[name] != nil {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
 	for name, x := range all {
 		var b bytes.Buffer
 		errs = append(errs, Print(&b, x, formats[filepath.Ext(name)]), files.Put(filepath.Join(dir, name), b.Bytes()))

@@ -1,6 +1,7 @@
 """What the commands wrote, as frames, scores and event files."""
 
 import os
+import shutil
 import sys
 import threading
 
@@ -59,6 +60,19 @@ def test_load_sweep(written):
     both = r.runs.groupby("learner.kappa")["learner.algorithm"].nunique() == 2
     scores = r.to_rliable("learning_reward", task="learner.kappa")
     assert set(scores) == {"paper", "lspe"} and both.any()
+
+
+@pytest.mark.parametrize("other", ["train", "bench", "sweep"])
+def test_saved_in_a_directory_of_a_command(written, tmp_path, other):
+    """None of its results stays there, which would be read with the new ones."""
+    table = ephemera.compare(["whittle"], steps=20, seeds=2)
+    shutil.copytree(written / other, tmp_path / "shared")
+    for name in ("alone", "shared"):
+        table.save(tmp_path / name)
+    alone, shared = ({f.name for f in (tmp_path / name).iterdir()} for name in ("alone", "shared"))
+    assert shared - alone <= {"config.toml", "state.json", "timing.json"}
+    r = ephemera.load(tmp_path / "shared")
+    assert r.kind == "bench" and r.config == {} and list(r.table.index) == ["whittle"]
 
 
 def test_rliable_takes_the_scores(written):

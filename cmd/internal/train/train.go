@@ -43,13 +43,6 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	run := contenders[0].Jobs[0] // of the learner
 	if dir := c.Batch.Dir; dir != "" {
 		c.Batch.Saved = filepath.Join(dir, learner.StateFile)
-		text, err := toml.Marshal(run.Run)
-		if err == nil {
-			err = files.Put(filepath.Join(dir, "config.toml"), text)
-		}
-		if err != nil {
-			return fmt.Errorf("-out: %w", err)
-		}
 	}
 	show, clear := cli.Progress(stderr, "epochs")
 	var played atomic.Int64
@@ -115,7 +108,18 @@ func tell(
 			rep.More = thresholds
 		}
 	}
-	return c.Tell(rep, kept, stdout)
+	err := c.Tell(rep, kept, stdout)
+	if err != nil || c.Batch.Dir == "" {
+		return err
+	}
+	text, err := toml.Marshal(run.Run)
+	if err == nil {
+		err = files.Put(filepath.Join(c.Batch.Dir, "config.toml"), text)
+	}
+	if err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return nil
 }
 
 // metrics are the learning curve with the learner's own figures.

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"ephemera/cmd/internal/bench"
 	"ephemera/cmd/internal/cli"
 	"ephemera/cmd/internal/clitest"
+	"ephemera/cmd/internal/sweep"
 	"ephemera/experiments/result"
 )
 
@@ -69,6 +72,42 @@ func TestOut(t *testing.T) {
 	b, _ := os.ReadFile(filepath.Join(dir, "config.toml"))
 	if !strings.Contains(string(b), "[world]\nkind = 'poisson'\n") {
 		t.Errorf("config.toml does not hold the world:\n%s", b)
+	}
+}
+
+// In a directory of other commands none of their results stays, which would be read with the new ones.
+func TestOutOfOtherCommands(t *testing.T) {
+	result := regexp.MustCompile(`^(result|metrics|thresholds|papers|summary|runs|curves|learned)\.(json|csv|md)$`)
+	results := func(dir string) (names []string) {
+		for name := range clitest.Files(t, dir) {
+			if result.MatchString(name) && name != "runs.json" { // of which only train and bench take notice
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	shared := t.TempDir()
+	for _, c := range []struct {
+		run  cli.Command
+		args string
+	}{
+		{sweep.Run, "-set steps=50 -set seeds=1"},
+		{Run, "-steps 50"},
+		{bench.Run, "-steps 50 -seeds 2 -policies whittle"},
+		{bench.Run, "-preset papers -steps 50 -seeds 1"},
+		{Run, "-steps 50"},
+		{sweep.Run, "-set steps=50 -set seeds=1"},
+	} {
+		alone := t.TempDir()
+		for _, dir := range []string{alone, shared} {
+			if _, _, err := clitest.Call(t, c.run, append(strings.Fields(c.args), "-out", dir)...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := results(shared), results(alone); !slices.Equal(got, want) {
+			t.Errorf("%s leaves %v, want %v", c.args, got, want)
+		}
 	}
 }
 

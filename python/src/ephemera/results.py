@@ -29,7 +29,7 @@ class Results:
     kind: str
     """``train``, ``bench`` or ``sweep``."""
     config: dict[str, Any]
-    """What was run; empty for ``bench``."""
+    """What ``train`` ran; otherwise empty."""
     report: dict[str, Any]
     """``result.json`` of ``train`` and ``bench``, ``summary.json`` of ``sweep``."""
     table: pd.DataFrame
@@ -107,7 +107,6 @@ def load(directory: str | os.PathLike[str]) -> Results:
 
         return cast("pd.DataFrame | None", read(name, parse))
 
-    config = read("config.toml", tomllib.loads) or {}
     summary = read("summary.json", json.loads)
     report = summary or read("result.json", json.loads)
     if report is None:
@@ -117,12 +116,13 @@ def load(directory: str | os.PathLike[str]) -> Results:
     runs, curves = table("runs.csv"), table("curves.csv")
     if summary:
         return Results(
-            d, "sweep", config, report, cast("pd.DataFrame", table("summary.csv")), runs, curves, table("learned.csv")
+            d, "sweep", {}, report, cast("pd.DataFrame", table("summary.csv")), runs, curves, table("learned.csv")
         )
     try:
         rows = frames.DataFrame(report["results"]).set_index("policy")
     except (KeyError, TypeError, ValueError) as e:
         raise ValueError(f"{d / 'result.json'} has no results with a policy each") from e
     if runs is not None:
-        return Results(d, "bench", config, report, rows, runs, curves, None)
+        return Results(d, "bench", {}, report, rows, runs, curves, None)
+    config = read("config.toml", tomllib.loads) or {}
     return Results(d, "train", config, report, rows, None, table("metrics.csv"), table("thresholds.csv"))

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 
 _SEEDS = 100_000  # each has a record in memory
+_OTHERS = (
+    "command.txt", "metrics.csv", "thresholds.csv", "result.md", "papers.json", "papers.md", "learned.csv",
+    "summary.json", "summary.csv", "summary.md",
+)  # fmt: skip
+"""Files of the commands that a comparison does not write; they would be read with its own."""
 
 
 @runtime_checkable
@@ -425,6 +430,8 @@ class Comparison:
                 run = {**r["run"], "seed": 0}
                 names.setdefault(policy, []).append(f"{_digest([policy, run])}-{r['run']['seed']}")
                 document.put(d / "runs" / f"{names[policy][-1]}.json", json.dumps(r) + "\n")
+        for name in _OTHERS:
+            (d / name).unlink(missing_ok=True)
         document.put(d / "runs.json", json.dumps(names) + "\n")
         document.put(d / "result.txt", self.table)
         document.put(d / "result.json", json.dumps(self.report, indent=1) + "\n")
