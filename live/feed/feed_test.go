@@ -324,6 +324,8 @@ func TestRobots(t *testing.T) {
 		{own + "Disallow: /foo/bar/ツ\nDisallow: /bar/%62%61%7A\nDisallow: /a%2Fb",
 			"/a/b", "/foo/bar/ツ /foo/bar/%E3%83%84 /bar/baz"},
 		{own + "Disallow: /foo/bar/%E3%83%84", "", "/foo/bar/ツ /foo/bar/%E3%83%84"},
+		{own + "Disallow: /a-%2A.html\nDisallow: /b-%24\nDisallow: /c$d$",
+			"/a-b.html /b- /c /c$de", "/a-*.html /a-%2A.html /b-$ /b-$c /b-%24 /c$d /c%24d"},
 	} {
 		r := Robots{Rules: ParseRobots([]byte(tt.text))}
 		for _, said := range []struct {

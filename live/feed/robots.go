@@ -137,7 +137,7 @@ func ParseRobots(text []byte) []RobotsRule {
 			if value == "" || !forOwn && !forOthers {
 				continue
 			}
-			rule := RobotsRule{Path: escape(value), Allow: key == "allow"}
+			rule := RobotsRule{Path: escapeRule(value), Allow: key == "allow"}
 			if forOwn {
 				own = append(own, rule)
 			}
@@ -162,10 +162,23 @@ func ParseRobots(text []byte) []RobotsRule {
 var product = regexp.MustCompile(`^[A-Za-z_-]+`)
 
 // octet is an octet that may be spelled in more than one way.
-var octet = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^!-~]`)
+var octet = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^!-~]|[*$]`)
 
-// escape returns a path in one spelling: octets beyond US-ASCII are escaped,
-// escapes of unreserved characters are not.
+// escapeRule is escape of the path of a rule, but for what matches reads of it.
+func escapeRule(path string) string {
+	path, whole := strings.CutSuffix(path, "$")
+	parts := strings.Split(path, "*")
+	for i, part := range parts {
+		parts[i] = escape(part)
+	}
+	if path = strings.Join(parts, "*"); whole {
+		path += "$"
+	}
+	return path
+}
+
+// escape returns a path in one spelling: octets beyond US-ASCII are escaped, as are * and $, which say something
+// else in rules; escapes of unreserved characters are not.
 func escape(path string) string {
 	return octet.ReplaceAllStringFunc(path, func(s string) string {
 		raw, _ := url.PathUnescape(s) // which is an escape, or needs one
