@@ -137,6 +137,8 @@ func TestAnswers(t *testing.T) {
 		{name: "robots.txt elsewhere", robots: 302, status: 200,
 			header: "Location=http://b.test/robots.txt", body: example, outcome: Found},
 		{name: "a page", status: 200, body: "<!doctype html><p>hello", outcome: Failed, reason: "neither RSS"},
+		{name: "an error in JSON", status: 200, body: `{"error":"try again later"}`, outcome: Failed,
+			reason: "nor a JSON feed"},
 		{name: "gzip bomb", status: 200, header: "Content-Encoding=gzip", body: bomb.String(),
 			outcome: Failed, reason: "neither RSS"},
 		{name: "slow", status: 200, body: example[:20], outcome: Failed, reason: "no answer within"},

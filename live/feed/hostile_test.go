@@ -168,9 +168,11 @@ var hostile = []hostileFeed{
 	{name: "JSON attachments", items: 1, body: func() []byte {
 		return fill(jsonBegin+`{"id":1,"attachments":[{}`, ",{}", `]}]}`)
 	}},
-	{name: "JSON authors", items: 0, body: func() []byte { return fill(`{"title":"T","authors":[{}`, ",{}", `]}`) }},
+	{name: "JSON authors", items: 0, body: func() []byte {
+		return fill(`{"title":"T","items":[],"authors":[{}`, ",{}", `]}`)
+	}},
 	{name: "JSON fields", items: 0, body: func() []byte {
-		return pieces(`{"title":"T"`, func(k int) string { return fmt.Sprintf(`,"%d":0`, k) }, "}")
+		return pieces(`{"title":"T","items":[]`, func(k int) string { return fmt.Sprintf(`,"%d":0`, k) }, "}")
 	}},
 	{name: "ampersands", items: 1, body: func() []byte {
 		return fill(rssBegin+"<item><title>", "&", "</title></item>"+rssEnd)

@@ -383,6 +383,7 @@ func jsonInParts(sent []byte, part func(document []byte) error) (head []byte, er
 	d := json.NewDecoder(bytes.NewReader(sent))
 	d.Token()      // the brace
 	var title text // of the head nothing else is read
+	is := false    // a feed, which has items, if only none
 	for err == nil && d.More() {
 		var token json.Token
 		if token, err = d.Token(); err != nil {
@@ -390,6 +391,7 @@ func jsonInParts(sent []byte, part func(document []byte) error) (head []byte, er
 		}
 		switch name := token.(string); { // of an object
 		case strings.EqualFold(name, "items"):
+			is = true
 			err = jsonItems(d, part)
 		case strings.EqualFold(name, "title"):
 			err = d.Decode(&title)
@@ -400,6 +402,9 @@ func jsonInParts(sent []byte, part func(document []byte) error) (head []byte, er
 	}
 	if err == nil {
 		_, err = d.Token()
+	}
+	if err == nil && !is {
+		return nil, errNoFeed
 	}
 	head, bad := json.Marshal(map[string]text{"title": title})
 	return head, cmp.Or(err, bad)
