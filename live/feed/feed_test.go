@@ -609,6 +609,37 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s, then %s: the same is %v", tt.first, tt.then, same)
 		}
 	}
+	// Without ids, what one look shows with one link are as many items as there are titles, and the same ones at
+	// another look.
+	const date2 = "<pubDate>Mon, 02 Mar 2026 13:00:00 +0100</pubDate>"
+	text := func(name, date string) string {
+		return "<item><link>/home</link><title>" + name + "</title>" + date + "</item>"
+	}
+	for _, tt := range []struct {
+		first, then string
+		fresh       int // items, at the second
+	}{
+		{text("A", ""), text("B", "") + text("A", ""), 2},
+		{text("B", "") + text("A", ""), text("C", "") + text("B", "") + text("A", ""), 1},
+		{text("A", date), text("B", date2) + text("A", date), 1},
+		{text("B", date2) + text("A", date), text("B", date2), 0},
+		{text("B", date2) + text("A", date), text("C", date2) + text("B", date2) + text("B", date2), 1},
+		{text("B", date) + text("A", date), text("B", date2) + text("A", date2), 0},
+		{"<item><guid>/home</guid></item>" + text("A", date), "<item><guid>/home</guid></item>", 0},
+	} {
+		seen, fresh := map[uint64]bool{}, 0
+		for _, it := range look(tt.first) {
+			seen[it.ID], seen[it.Also] = true, true
+		}
+		for _, it := range look(tt.then) {
+			if !seen[it.ID] && (it.Also == 0 || !seen[it.Also]) {
+				fresh++
+			}
+		}
+		if fresh != tt.fresh {
+			t.Errorf("%s, then %s: %d new items; want %d", tt.first, tt.then, fresh, tt.fresh)
+		}
+	}
 	// What one look shows twice with a title and a date are two items.
 	const photo = "<title>Photo</title>"
 	two := look("<item><link>/1</link>" + photo + date + "</item><item><link>/2</link>" + photo + date + "</item>")
@@ -789,7 +820,7 @@ func TestPartsAsWhole(t *testing.T) {
 			return nil
 		}
 		compared++
-		want := newest{known: map[uint64]bool{}, also: map[uint64]int{}}
+		want := newNewest()
 		asRead := func(title string) string { // which the parser is given as text where it is HTML
 			if htmlTitle.Match(body) {
 				return html.EscapeString(excerpt(asText(title), maxTitle))

@@ -73,7 +73,7 @@ func parse(body []byte, beginning bool, contentType string, at *url.URL) (f *Fee
 	parser := gofeed.NewParser()
 	parser.KeepOriginalFeed = true
 	parser.RSSTranslator = &gofeed.DefaultRSSTranslator{DisableContentImageScan: true}
-	shown := newest{known: map[uint64]bool{}, also: map[uint64]int{}}
+	shown := newNewest()
 	head, err := inParts(plain(body, contentType), beginning, func(document []byte) error {
 		part, err := parser.Parse(bytes.NewReader(document))
 		if err != nil {
@@ -101,6 +101,9 @@ func parse(body []byte, beginning bool, contentType string, at *url.URL) (f *Fee
 	for i, it := range f.Items {
 		if shown.also[it.Also] > 1 { // several of one title and date are not the same
 			f.Items[i].Also = 0
+		}
+		if shown.shared[it.ID] {
+			f.Items[i].ID = shown.known[it.ID]
 		}
 	}
 	switch r := parsed.OriginalFeed().(type) {
@@ -143,13 +146,17 @@ var webAddress = regexp.MustCompile(`(?i)^https?://`)
 // newItem returns an item of a feed. Its id is what the feed says it is, or else its link, without
 // what is added to links to see who follows them; and one without an id is the same as
 // that of another look with the same title and date, wherever its link leads by then. An episode
-// without a link has that of its file.
-func newItem(of *gofeed.Feed, it *gofeed.Item, at *url.URL) Item {
+// without a link has that of its file. Titled is its id if items with other titles have the same link; 0 if it has
+// another name than its link.
+func newItem(of *gofeed.Feed, it *gofeed.Item, at *url.URL) (item Item, titled uint64) {
 	name := cmp.Or(it.GUID, untracked(it.Link), it.Title+"\x00"+it.Published+"\x00"+it.Description)
+	if it.GUID == "" && it.Link != "" {
+		titled = Hash(name + "\x00" + Line(cmp.Or(it.Title, it.Description))) // a date may be that of the fetch
+	}
 	if names := it.Extensions["itunes"]["title"]; it.Title == "" && len(names) > 0 {
 		it.Title = names[0].Value
 	}
-	item := Item{ID: Hash(name), Title: title(of, it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
+	item = Item{ID: Hash(name), Title: title(of, it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
 	if item.Link = link(at, it.Link); item.Link == "" && len(it.Enclosures) > 0 {
 		item.Link = link(at, it.Enclosures[0].URL)
 	}
@@ -162,7 +169,7 @@ func newItem(of *gofeed.Feed, it *gofeed.Item, at *url.URL) Item {
 	if it.GUID == "" && item.Title != "" && !item.Published.IsZero() {
 		item.Also = Hash(Line(it.Title) + "\x00" + item.Published.Format(time.RFC3339))
 	}
-	return item
+	return item, titled
 }
 
 // link returns where a link of a page leads, or nothing.
@@ -207,16 +214,25 @@ func untracked(link string) string {
 // newest keeps the newest of items: those with the latest dates, and of equal dates, or
 // without dates, those that the feed shows first.
 type newest struct {
-	items []Item          // in the order of the feed
-	known map[uint64]bool // by ID
-	also  map[uint64]int  // items
+	items  []Item            // in the order of the feed
+	known  map[uint64]uint64 // what newItem calls titled, by ID
+	also   map[uint64]int    // items
+	shared map[uint64]bool   // IDs of links that items with several titles have
 }
 
-func (n *newest) add(it Item) {
-	if n.known[it.ID] {
+func newNewest() *newest {
+	return &newest{known: map[uint64]uint64{}, also: map[uint64]int{}, shared: map[uint64]bool{}}
+}
+
+func (n *newest) add(it Item, titled uint64) {
+	if first := n.known[it.ID]; first != 0 && titled != 0 && titled != first {
+		n.shared[it.ID] = true
+		it.ID = titled
+	}
+	if _, is := n.known[it.ID]; is {
 		return
 	}
-	n.known[it.ID] = true
+	n.known[it.ID] = titled
 	n.also[it.Also]++
 	if n.items = append(n.items, it); len(n.items) == 2*maxItems {
 		n.take()
