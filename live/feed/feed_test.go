@@ -289,6 +289,65 @@ func local(s *httptest.Server, timeout time.Duration) *Fetcher {
 	}
 }
 
+// TestPassword: name and password of an address go with a redirect to the same host, unless that leaves https,
+// and to no other host.
+func TestPassword(t *testing.T) {
+	given := map[string]string{} // by what was asked for
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		given[r.Host+r.URL.Path] = password
+		if to := r.URL.Query().Get("to"); to != "" {
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusMovedPermanently)
+			return
+		}
+		io.WriteString(w, example)
+	}))
+	defer s.Close()
+	for _, tt := range []struct{ to, asked, want string }{
+		{"http://a.test/new", "a.test/new", "secret"},
+		{"/new", "a.test/new", "secret"},
+		{"http://you:other@a.test/new", "a.test/new", "other"},
+		{"http://b.test/new", "b.test/new", ""},
+		{"http://a.test:81/new", "a.test:81/new", ""},
+		{"http://sub.a.test/new", "sub.a.test/new", ""},
+	} {
+		clear(given)
+		got := local(s, time.Minute).Fetch(t.Context(), Place{URL: "http://me:secret@a.test/?to=" + tt.to})
+		if password, is := given[tt.asked]; !is || password != tt.want || given["a.test/robots.txt"] != "" {
+			t.Errorf("to %s: %q, %v, %v; want %q", tt.to, password, given, got.Err, tt.want)
+		}
+	}
+	encrypted, plain := &url.URL{Scheme: "https", Host: "a.test"}, &url.URL{Scheme: "http", Host: "a.test"}
+	if !trusts(plain, encrypted) || trusts(encrypted, plain) {
+		t.Error("it is to go with a redirect to https, and not with one from there")
+	}
+}
+
+// TestBrokenOff: a server that closes the connection before its answer, or within it, is said to.
+func TestBrokenOff(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			return
+		}
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+		}
+		if r.URL.Path == "/within" {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n<rss>")
+		}
+		c.Close()
+	}))
+	defer s.Close()
+	for _, path := range []string{"/before", "/within"} {
+		got := local(s, time.Minute).Fetch(t.Context(), Place{URL: "http://a.test" + path})
+		if got.Err == nil || got.Err.Error() != "its server closed the connection before the end of its answer" {
+			t.Errorf("%s: %v", path, got.Err)
+		}
+	}
+}
+
 // TestSlowRedirects: redirects to one slow host after the other, each with a robots.txt that does the
 // same, hold up a fetch for no longer than some timeouts.
 func TestSlowRedirects(t *testing.T) {

@@ -170,6 +170,8 @@ func (f *Fetcher) reason(err error) *failure {
 		return failf("its certificate does not hold: %.100s", strings.TrimPrefix(certificate.Err.Error(), "x509: "))
 	case errors.As(err, &network) && network.Timeout():
 		return failf("no answer within %v", f.Timeout)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return failf("its server closed the connection before the end of its answer")
 	}
 	text := err.Error()
 	return failf("%.100s", strings.TrimSpace(text[strings.LastIndex(text, ": ")+1:]))
@@ -312,6 +314,9 @@ func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
 		if len(via) > maxRedirects {
 			return failf("more than %d redirects", maxRedirects)
 		}
+		if last := via[len(via)-1].URL; r.URL.User == nil && trusts(last, r.URL) {
+			r.URL.User = last.User
+		}
 		again := func(earlier *http.Request) bool { return earlier.URL.String() == r.URL.String() }
 		if slices.ContainsFunc(via, again) {
 			return failf("it redirects in a circle")
@@ -341,6 +346,12 @@ func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
 		out.Place.URL = res.Request.URL.String()
 	}
 	return out
+}
+
+// trusts reports whether name and password of an address are also for one to which it redirects: that of the same
+// host, unless it would send them unencrypted.
+func trusts(from, to *url.URL) bool {
+	return from.Host == to.Host && (to.Scheme == "https" || from.Scheme == to.Scheme)
 }
 
 // conclude reads the last answer.
