@@ -156,6 +156,14 @@ def test_states_whose_numbers_were_changed(tmp_path):
                 assert "goroutine" not in str(e), (number, other)
 
 
+@pytest.mark.parametrize("seconds", [math.nan, math.inf, 1e11])
+def test_lengths_of_time_are_finite(seconds):
+    with pytest.raises(ValueError, match=f"epoch is {seconds}; allowed are seconds, up to 9223372036"):
+        ephemera.Crawler(0, epoch=seconds)
+    with pytest.raises(ValueError, match=f"longest is {seconds}; allowed are seconds"):
+        ephemera.Crawler(0).add("a", longest=seconds)
+
+
 def test_waits_for_a_date_that_is_far_ahead():
     crawler = ephemera.Crawler(0, epoch=60)
     crawler.add("far")

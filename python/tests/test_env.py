@@ -324,6 +324,20 @@ for k in range(40):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_that_ends_leaves_the_instances_of_its_parent():
+    code = """
+import os, sys, ephemera
+env = ephemera.CrawlEnv(ephemera.Instance([ephemera.Source("a", 1, 0.5, 1)]))
+child = os.fork()
+if child == 0:
+    sys.exit()
+os.waitpid(child, 0)
+env.reset(seed=1)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_fork():
     """A child that was forked after the first use, and one of its own, build environments of their own."""
     code = """
@@ -455,6 +469,25 @@ def test_costs_under_delay(how):
         a, b = raw.step(scores), scaled.step(scores)
         assert a[0] in raw.observation_space and b[0] in scaled.observation_space
         assert b[1] == pytest.approx(a[1] / info["unit"]) and a[1] < 0 and a[3] == b[3] == (k == 49)
+
+
+def test_what_waits_is_charged_where_the_environment_ends_an_episode():
+    """`gymnasium.make` ends it from outside: then an agent that crawls nothing earns most, and a warning says so."""
+    with pytest.warns(UserWarning, match="never charged, .* make it as .*max_episode_steps=1000"):
+        gymnasium.make(ID, objective="delay")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for how in ({"objective": "delay", "max_episode_steps": 50}, {"objective": "deadline:24h"}):
+            ephemera.CrawlEnv(**how)
+        gymnasium.make_vec(ID, num_envs=2, objective="delay")
+
+
+def test_exact_whittle_of_a_file_that_has_changed(tmp_path):
+    file, found = tmp_path / "x.toml", []
+    for rate in (1, 5):
+        file.write_text(ephemera.Instance([ephemera.Source("a", rate, 1, 1)]).toml())
+        found.append(ephemera.CrawlEnv(file).reset(seed=1)[1]["whittle"])
+    assert found[1] == pytest.approx(5 * found[0])
 
 
 def test_instance_of_each_seed():

@@ -223,6 +223,9 @@ def test_own_rows_next_to_published_ones():
     latex = board.to_latex().replace(r"$\pm$", "±")
     assert latex.startswith("\\begin{tabular}{lrrrr}") and f"lspe & {shown[0]} & " in latex and "$" in board.to_latex()
     assert f"| lspe | {shown[0]} |" in board.to_markdown() and "track harvest; % of exact" in str(board)
+    idle = json.loads(json.dumps(turn.row))  # of a task in which exact Whittle earned nothing
+    idle["tasks"]["Spare20-v2"]["share"] = None
+    assert ephemera.leaderboard(idle, policies=[])._cells() == [["turn", of["turn"][1], "–", "–", "2"]]
     state = ephemera.leaderboard(track="state", tasks=["State20-v2"])
     assert "2,700,000" in str(state) and "trained for" in state._repr_html_()
     (recorded,) = ephemera.leaderboard(track="harvest", policies=["lspe"], tasks=["Recording-hn-v2"])._cells()

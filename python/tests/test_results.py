@@ -75,6 +75,16 @@ def test_saved_in_a_directory_of_a_command(written, tmp_path, other):
     assert r.kind == "bench" and r.config == {} and list(r.table.index) == ["whittle"]
 
 
+def test_names_of_sources_stay_as_they_are(command, tmp_path):
+    """Also those that pandas takes for missing figures."""
+    names = ["NA", "None", "nan", "b"]
+    instance = ephemera.Instance([ephemera.Source(name, 1, 0.5, 1) for name in names])
+    (tmp_path / "na.toml").write_text(instance.toml())
+    command("train", "-instance", tmp_path / "na.toml", "-steps", 50, "-out", tmp_path / "out")
+    learned = ephemera.load(tmp_path / "out").learned
+    assert list(learned["source"]) == names and learned.select_dtypes("number").shape[1] >= 6
+
+
 def test_rliable_takes_the_scores(written):
     """Its means are the table's, and its intervals hold them."""
     rly = pytest.importorskip("rliable.library")

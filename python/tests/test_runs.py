@@ -607,6 +607,12 @@ def test_compare_is_bench_under_an_objective(objective, world, command):
     assert ("delay" in objective) == (c["whittle"]["reward"] < 0)
 
 
+@pytest.mark.parametrize("workers", [-1, 0])
+def test_workers_are_at_least_one(workers):
+    with pytest.raises(ValueError, match=f"workers is {workers}; allowed is 1 or more"):
+        ephemera.compare(["whittle"], steps=5, seeds=1, workers=workers)
+
+
 def test_an_instance_comes_with_an_objective():
     """All that takes an instance takes `objective`, and its error is that of the commands, with all objectives."""
     paper = [1.0] * 4

@@ -73,9 +73,10 @@ def earned(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mean(row: Mapping[str, Any], tasks: Sequence[str]) -> float | None:
-    """Return the mean share of tasks, or None for a row that lacks one of them."""
+    """Return the mean share of tasks, or None for a row that lacks one of them, or its share."""
     of = earned(row)
-    return sum(of[t]["share"] for t in tasks) / len(tasks) if all(t in of for t in tasks) else None
+    shares = [of[t]["share"] for t in tasks if t in of]
+    return None if None in shares or len(shares) < len(tasks) else float(sum(shares) / len(shares))
 
 
 def leaderboard(

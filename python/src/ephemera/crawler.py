@@ -77,7 +77,7 @@ class Crawler(_library.Handle):
             seed: of a learner that draws.
         """
         options = {
-            "epoch": _span(epoch), "budget": float(budget),
+            "epoch": _span(epoch, "epoch"), "budget": float(budget),
             "objective": objective or ("interest:4h" if learner == "lspe" else "delay"),
             "perGroup": operator.index(per_group), "learner": learner, "seed": seed_of(seed),
         }  # fmt: skip
@@ -107,8 +107,8 @@ class Crawler(_library.Handle):
             longest: seconds between two crawls, as far as the budget goes; 0 leaves it open.
             importance: under ``freshness``, what it is worth per time that the copy is fresh; 0 stands for 1.
         """
-        rules = {"cost": float(cost), "group": group, "shortest": _span(shortest), "longest": _span(longest)}
-        self._ask("add", name, {**rules, "importance": float(importance)})
+        times = {"shortest": _span(shortest, "shortest"), "longest": _span(longest, "longest")}
+        self._ask("add", name, {"cost": float(cost), "group": group, **times, "importance": float(importance)})
 
     def remove(self, name: str) -> None:
         """Forget a source."""
@@ -179,7 +179,12 @@ class Crawler(_library.Handle):
         return crawler
 
 
-def _span(seconds: float) -> int:
+_LONGEST = 2**63 // 10**9  # seconds; Go counts nanoseconds
+
+
+def _span(seconds: float, name: str) -> int:
+    if not abs(seconds) <= _LONGEST:
+        raise ValueError(f"{name} is {seconds}; allowed are seconds, up to {_LONGEST}")
     return round(seconds * 1e9)
 
 

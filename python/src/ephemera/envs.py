@@ -7,6 +7,7 @@ import functools
 import json
 import math
 import operator
+import os
 import sys
 import tomllib
 import warnings
@@ -167,7 +168,7 @@ class _Worlds(_library.Handle):
         """Return seed, unit and bound of each world, NaN where none is known, and what exact Whittle earns."""
         bounded = self.about["bounded"]
         bound = self.bound[row].copy() if bounded else np.full(self.worlds, np.nan)
-        whittle = np.full(self.worlds, exact(json.dumps(self.named), self.level, bounded))
+        whittle = np.full(self.worlds, exact(json.dumps(self.named), self.level, bounded, _written(self.named)))
         return {"seed": self.seed[row], "unit": self.unit[row].copy(), "bound": bound, "whittle": whittle}
 
     def refill(self) -> None:
@@ -261,12 +262,18 @@ class _Worlds(_library.Handle):
         return spaces.Discrete(self.sources)
 
 
+def _written(named: dict[str, Any]) -> tuple[int, ...]:
+    """Return when the files were written that a world is read from."""
+    files = [named["instance"]["name"], named["world"].get("trace", "")]
+    return tuple(os.stat(f).st_mtime_ns for f in files if os.path.isfile(f))
+
+
 @functools.lru_cache(maxsize=256)
-def exact(named: str, level: str, bounded: bool) -> float:
+def exact(named: str, level: str, bounded: bool, written: tuple[int, ...]) -> float:
     """Return what exact Whittle earns over 10 000 epochs or a whole recording; NaN where instances are drawn.
 
-    Where rewards have the means of the mean dynamics, without windows and crawls that fail, and no state is seen, it is
-    run in these.
+    It is kept until a file of the world is written anew. Where rewards have the means of the mean dynamics, without
+    windows and crawls that fail, and no state is seen, it is run in these.
     """
     run = json.loads(named)
     if "*" in run["instance"]["name"]:
@@ -381,7 +388,8 @@ class CrawlEnv(gym.Env[Any, Any]):
             ``objective``: what crawls are to bring about, in place of the sources' own laws of interest:
             ``interest:4h`` (or another half-life), ``delay``, ``delay:2`` (or another power of the delay),
             ``deadline:24h`` (or another deadline) or ``freshness``; an epoch counts as an hour. Under
-            ``delay`` rewards are costs, below 0, and what waits at the end of an episode is charged then.
+            ``delay`` rewards are costs, below 0, and what waits at the end of an episode is charged then. The
+            environment has to know that end: give it ``max_episode_steps``, which ``gymnasium.make`` keeps to itself.
             ``world``: ``poisson`` (single items; default), ``mean`` (the papers' mean dynamics, in which
             nothing is drawn), ``replay``, or one that is registered in Go.
             ``knowledge``: ``model`` (default), ``observed`` or ``online``.
@@ -405,6 +413,12 @@ class CrawlEnv(gym.Env[Any, Any]):
             age, crawls orange.
         """
         self._build(_Worlds(1, instance, False, **keywords))
+        if self._w.about["costly"] and keywords.get("max_episode_steps") is None:
+            warnings.warn(
+                "max_episode_steps is None: under delay what waits at the end of an episode is never charged, also "
+                "where gymnasium.make ends it; make it as ephemera.CrawlEnv(objective='delay', max_episode_steps=1000)",
+                stacklevel=2,
+            )
 
     def _build(self, w: _Worlds) -> None:
         self._w = w

@@ -131,8 +131,13 @@ def _text(v: str) -> str:
 @functools.cache
 def _room() -> Path:
     """Return a directory for instance files, which goes when the program ends."""
-    room = Path(tempfile.mkdtemp(prefix="ephemera"))
-    atexit.register(shutil.rmtree, room, ignore_errors=True)
+    room, process = Path(tempfile.mkdtemp(prefix="ephemera")), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == process:  # and not a child of it
+            shutil.rmtree(room, ignore_errors=True)
+
+    atexit.register(remove)
     return room
 
 

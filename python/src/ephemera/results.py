@@ -103,7 +103,9 @@ def load(directory: str | os.PathLike[str]) -> Results:
 
     def table(name: str) -> pd.DataFrame | None:
         def parse(text: str) -> Any:
-            return frames.read_csv(io.StringIO(re.sub(r"(?<=,)never(?=,|$)", "inf", text, flags=re.M)))
+            text = re.sub(r"(?<=,)never(?=,|$)", "inf", text, flags=re.M)
+            # A source may be called NA; what is missing is empty.
+            return frames.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
 
         return cast("pd.DataFrame | None", read(name, parse))
 

@@ -483,7 +483,9 @@ def compare(
     if not names or len(set(names)) < len(names):
         raise ValueError(f"the policies are {names}; needed is one at least, each with a name of its own")
     scene = _Scene(instance, steps, seed, seeds, 0, world)
-    records = scene.records(players, whole(workers or 0, "workers"))
+    if workers is not None and whole(workers, "workers") < 1:
+        raise ValueError(f"workers is {workers}; allowed is 1 or more")
+    records = scene.records(players, workers or 0)
     of = [(p.row, learns, r) for p, (r, learns) in zip(players, records, strict=True)]
     return compared(of, scene.levels(players), seeds, seed)
 
