@@ -145,9 +145,6 @@ func (in Instance) MeanDynamics() Instance {
 	return in
 }
 
-// ErrBudget is wrapped by errors about the budget of an instance.
-var ErrBudget = errors.New("budget")
-
 // Validate reports the first thing that is wrong, with the source and the
 // field, what was found and what is allowed.
 func (in Instance) Validate() error {
@@ -161,13 +158,13 @@ func (in Instance) Validate() error {
 	}
 	total := in.TotalCost()
 	if !(in.Budget > 0) || in.Budget > total*(1+1e-12) {
-		return fmt.Errorf("instance %.60q: %w is %v; "+
+		return fmt.Errorf("instance %.60q: budget is %v; "+
 			"allowed is above 0 and at most %v, the cost of crawling every source",
-			in.ID, ErrBudget, in.Budget, total)
+			in.ID, in.Budget, total)
 	}
 	if cheapest := in.Cheapest(); in.Budget < cheapest {
-		return fmt.Errorf("instance %.60q: %w is %v, but the cheapest crawl costs %v; nothing could ever be crawled",
-			in.ID, ErrBudget, in.Budget, cheapest)
+		return fmt.Errorf("instance %.60q: budget is %v, but the cheapest crawl costs %v; "+
+			"nothing could ever be crawled", in.ID, in.Budget, cheapest)
 	}
 	if in.PerHost < 0 {
 		return fmt.Errorf("instance %.60q: per_host is %d; allowed are crawls of a host and epoch, or 0 for any number",

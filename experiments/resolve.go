@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -182,9 +181,6 @@ func (e *Engine) scene(ctx context.Context, r Run, in env.Instance, level env.Le
 			}
 		}
 		scene, err := r.World.Open(ctx, in, level)
-		if errors.Is(err, env.ErrBudget) {
-			err = &SettingError{err}
-		}
 		if name := r.Instance.Believe; name != "" && err == nil {
 			err = scene.Believe(name)
 		}

@@ -160,11 +160,11 @@ func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s
 		rec, late = rec.Even(), 0
 	}
 	s.Late = late / o.Epoch.Hours()
-	if s.Instance, err = rec.Fit(o); err != nil {
-		return s, err
+	if s.Instance, err = rec.Fit(o); err == nil {
+		s.Epochs, err = rec.Epochs(o)
 	}
-	if s.Epochs, err = rec.Epochs(o); err != nil {
-		return s, err
+	if err != nil { // of epoch, split or budget: the file has been read
+		return s, &SettingError{err}
 	}
 	in := s.Instance
 	s.Open = func(_ uint64, level env.Level, overrun bool) (env.World, error) {

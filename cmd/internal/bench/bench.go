@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (x *instances) set(text string) error {
 	}
 	x.family = family
 	_, err := fmt.Sscanf(rest+"\n", "%d,%g,%d\n", &x.n, &x.budget, &x.count)
-	if err != nil || !(x.budget > 0) || x.count < 1 {
+	if err != nil || !(x.budget > 0 && x.budget <= math.MaxFloat64) || x.count < 1 {
 		return errors.New("allowed is N,M,count or FAMILY:N,M,count, such as 50,10,30")
 	}
 	return nil

@@ -215,6 +215,7 @@ func TestBadInput(t *testing.T) {
 	refuse("-policies whittle,greedy -set kappa=2", cli.Usage, "kappa", "none")
 	refuse("-policies paper,whittle -knowledge model -set colour=red", cli.Usage, "colour")
 	refuse("-random 5,0,2", cli.Usage, "5,0,2")
+	refuse("-random 5,inf,2", cli.Usage, "5,inf,2")
 	refuse("-random 5", cli.Usage, "random", "N,M,count")
 	refuse("-random 5,9,2", cli.Usage, "budget", "9", "5")
 	refuse("-random odd:5,1,2", cli.Usage, "odd")

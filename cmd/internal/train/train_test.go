@@ -221,7 +221,9 @@ fails = 0.1
 	refuse("-believe colour", cli.Usage, "unknown instance \"colour\"")
 	refuse("-trace "+filepath.Join(dir, "missing.csv"), cli.Failure, "missing.csv")
 	refuse("-trace "+noColumn, cli.Failure, "column.csv", "published_unix")
-	refuse("-trace "+short, cli.Failure, "short.csv", "epoch")
+	refuse("-trace "+short, cli.Usage, "short.csv", "epoch")
+	refuse("-trace "+good+" -epoch 1000h", cli.Usage, "has no whole epoch of 1000h0m0s; allowed is a shorter epoch")
+	refuse("-trace "+good+" -split 0.999", cli.Usage, "the measured part lasts", "or another split")
 	refuse("-trace "+truncated, cli.Failure, "cut.csv.gz")
 }
 
