@@ -48,6 +48,7 @@ type Performed[R any] struct {
 	Records []*R     // nil where a run failed or is another shard's and not done
 	Errors  []error  // of the runs that failed
 	Ran     int      // runs that were performed now
+	Unsaved error    // why the learner of the first run could not be saved, if that was wanted
 }
 
 // PerformAll performs the runs of a shard that have no record, and returns the
@@ -68,7 +69,8 @@ func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Perform
 		os.Remove(keptAt(b.Dir, names[0])) // what it learned is not there
 	}
 	var timed sync.Once
-	return PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
+	var unsaved error
+	out, err := PerformMissing(ctx, b, names, func(ctx context.Context, i int) (*Record, error) {
 		c := jobs[i]
 		rec, err := e.perform(ctx, c, b.Watch)
 		if err == nil && b.Timing != "" && rec.Trainee != nil {
@@ -76,16 +78,24 @@ func (e *Engine) PerformAll(ctx context.Context, jobs []*Job, b Batch) (*Perform
 				err = files.Put(b.Timing, fmt.Appendf(nil, "{\"steps_per_second\": %.0f}\n", rec.Speed))
 			})
 		}
+		in := fmt.Sprintf("%s on %s, seed %d", c.Algorithm(), c.Scene.Instance.ID, c.Seed)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%s on %s, seed %d: %w", c.Algorithm(), c.Scene.Instance.ID, c.Seed, err)
+			return nil, fmt.Errorf("%s: %w", in, err)
 		case i > 0:
 			rec.Trainee = nil // many would fill the memory
 		case b.Saved != "":
-			err = c.saveTrainee(rec.Trainee, b.Saved, names[i])
+			if err := c.saveTrainee(rec.Trainee, b.Saved, names[i]); err != nil {
+				unsaved = fmt.Errorf("%s: the state of the learner cannot be saved: %w", in, err)
+			}
 		}
-		return rec, err
+		return rec, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	out.Unsaved = unsaved
+	return out, nil
 }
 
 // perform performs a run: it learns, then measures what was learned and exact
@@ -209,7 +219,7 @@ func (c *Job) saveTrainee(t learner.Learner, file, run string) error {
 	}
 	state, err := json.Marshal(t.State())
 	if err != nil {
-		return fmt.Errorf("state of the learner: %w", err)
+		return err
 	}
 	saved := &learner.Saved{
 		Config: config, Start: terms.Start, Length: terms.Length, Objective: terms.Objective, State: state, Run: name,

@@ -41,6 +41,7 @@ type Comparison struct {
 	learner   *experiments.Entry  // of -algorithm
 	runs      map[string][]string // names of their files, by contender
 	left      []string            // which contenders are left out, and why
+	unsaved   error               // why what was learned could not be saved
 }
 
 // Contender is a learner or a policy of a comparison that is to be run.
@@ -271,6 +272,7 @@ func (c *Comparison) Perform(
 	if err != nil {
 		return nil, nil, cli.GoOn(err, c.Batch.Dir)
 	}
+	c.unsaved = out.Unsaved
 	each := len(c.Instances) * c.Seeds
 	c.runs = map[string][]string{}
 	left := c.left
@@ -326,7 +328,7 @@ func (c *Comparison) Tell(r *result.Report, kept map[string]result.Printed, stdo
 	if err != nil {
 		err = fmt.Errorf("-out: %w", err)
 	}
-	return errors.Join(result.Print(stdout, r, c.Format), err)
+	return errors.Join(result.Print(stdout, r, c.Format), c.unsaved, err)
 }
 
 // wrongSetting marks an error, if it is of a setting, as one of how the command was

@@ -108,18 +108,16 @@ func tell(
 			rep.More = thresholds
 		}
 	}
-	err := c.Tell(rep, kept, stdout)
-	if err != nil || c.Batch.Dir == "" {
-		return err
+	if c.Batch.Dir != "" {
+		text, err := toml.Marshal(run.Run)
+		if err == nil {
+			err = files.Put(filepath.Join(c.Batch.Dir, "config.toml"), text)
+		}
+		if err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
 	}
-	text, err := toml.Marshal(run.Run)
-	if err == nil {
-		err = files.Put(filepath.Join(c.Batch.Dir, "config.toml"), text)
-	}
-	if err != nil {
-		return fmt.Errorf("-out: %w", err)
-	}
-	return nil
+	return c.Tell(rep, kept, stdout)
 }
 
 // metrics are the learning curve with the learner's own figures.

@@ -2,6 +2,8 @@ package train
 
 import (
 	"encoding/json"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +17,7 @@ import (
 	"ephemera/cmd/internal/clitest"
 	"ephemera/cmd/internal/sweep"
 	"ephemera/experiments/result"
+	"ephemera/learner"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, func() { cli.Main("train", Run) }) }
@@ -72,6 +75,36 @@ func TestOut(t *testing.T) {
 	b, _ := os.ReadFile(filepath.Join(dir, "config.toml"))
 	if !strings.Contains(string(b), "[world]\nkind = 'poisson'\n") {
 		t.Errorf("config.toml does not hold the world:\n%s", b)
+	}
+}
+
+// lost is a learner whose state JSON cannot hold.
+type lost struct{ learner.Learner }
+
+func (lost) State() any { return math.NaN() }
+
+func init() {
+	k := learner.Kinds[slices.IndexFunc(learner.Kinds, func(k learner.Kind) bool { return k.Name == "lspe" })]
+	build := k.New
+	k.Name = "lost"
+	k.New = func(g learner.Inputs, s any) (learner.Learner, error) {
+		l, err := build(g, s)
+		return lost{l}, err
+	}
+	learner.Register(k)
+}
+
+// Where the learner cannot be saved the figures are kept and printed all the same, and an error says why.
+func TestStateThatCannotBeSaved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	out, _, err := train(t, "-steps", "100", "-algorithm", "lost", "-out", dir)
+	want := "lost on paper, seed 1: the state of the learner cannot be saved: json: unsupported value: NaN"
+	if err == nil || !strings.HasPrefix(err.Error(), want) || cli.Status(err) != cli.Failure {
+		t.Errorf("%v; want %s", err, want)
+	}
+	files := clitest.Files(t, dir)
+	if !strings.Contains(out, "\n learned ") || files["result.json"] == "" || files["config.toml"] == "" {
+		t.Errorf("printed\n%s\nkept %v", out, slices.Sorted(maps.Keys(files)))
 	}
 }
 
