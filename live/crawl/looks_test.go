@@ -528,3 +528,49 @@ func TestEndsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestMovedToOneHost: of feeds that moved, or redirect, to one host, which asks to be left alone, the one that was
+// asked for has failed. The others wait as long, and have not.
+func TestMovedToOneHost(t *testing.T) {
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound} {
+		busy, asked := false, 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			switch {
+			case q.URL.Path == "/robots.txt":
+				http.NotFound(w, q)
+			case q.Host != "one.test":
+				w.Header().Set("Location", "http://one.test/"+q.Host)
+				w.WriteHeader(status)
+			case busy:
+				asked++
+				w.Header().Set("Retry-After", "7200")
+				w.WriteHeader(http.StatusTooManyRequests)
+			default:
+				w.Header().Set("ETag", `"1"`)
+				io.WriteString(w, `<rss version="2.0"><channel><item><guid>1</guid></item></channel></rss>`)
+			}
+		}))
+		var urls []string
+		for k := range 6 {
+			urls = append(urls, fmt.Sprintf("http://a%d.test/feed", k))
+		}
+		s := newLife(t, server, 60, urls...).open(io.Discard).pass(2 * time.Hour)
+		busy = true
+		s.pass(90 * time.Minute)
+		v := s.view("")
+		if asked != 1 || len(v.Failing) != 1 || v.HeldFeeds() != len(urls) {
+			t.Errorf("%d: it was asked %d times, %d feeds fail, and %d are held back; want 1, 1 and %d",
+				status, asked, len(v.Failing), v.HeldFeeds(), len(urls))
+		}
+		busy = false
+		s.pass(time.Hour)
+		for _, r := range s.feeds {
+			if r.Failures != 0 || s.now.Sub(r.Last) > time.Hour {
+				t.Errorf("%d: %s failed %d times: %s; it was looked at %v ago",
+					status, r.Address(), r.Failures, r.Error, s.now.Sub(r.Last))
+			}
+		}
+		s.Close()
+		server.Close()
+	}
+}

@@ -27,6 +27,10 @@ func (c *Crawler) take(r *record, l *Look) error {
 		defer c.mu.Unlock()
 		return c.absent(r, a, now)
 	}
+	if res.Held {
+		defer c.mu.Unlock()
+		return c.heldUp(r, res, now)
+	}
 	if l.unread {
 		defer c.mu.Unlock()
 		c.missed(r, l)
@@ -142,6 +146,14 @@ func (c *Crawler) brokenOff(r *record, now time.Time) error {
 		r.Tried = now
 		r.wait(now.Add(c.opt.Shortest), "the crawler ended before it was answered")
 	}
+	return c.unmade(r, now, r.NotBefore.Add(-c.opt.lead()))
+}
+
+// heldUp takes up that the host to which a feed has moved, or redirects, is left alone, as it asked for that when
+// another feed was asked for: nothing is known of the feed.
+func (c *Crawler) heldUp(r *record, res *feed.Result, now time.Time) error {
+	r.Tried = now
+	r.wait(now.Add(res.Retry), asked)
 	return c.unmade(r, now, r.NotBefore.Add(-c.opt.lead()))
 }
 

@@ -78,6 +78,7 @@ type Result struct {
 	Feed    *Feed         // if found
 	Err     error         // if failed or gone, a reason of a few words
 	Offline bool          // if failed, no host is reached from here, this one neither
+	Held    bool          // if failed, its host, or one it redirects to, asked to be left alone, and was not asked
 }
 
 // Fetcher fetches feeds. Its methods may be called at once.
@@ -150,6 +151,7 @@ type failure struct {
 	text    string
 	retry   time.Duration // the server's wish
 	offline bool          // see [Result]
+	held    bool          // likewise
 }
 
 func (e *failure) Error() string { return e.text }
@@ -188,7 +190,7 @@ func (f *Fetcher) ask(r *http.Request, most int64) (*http.Response, error) {
 	host := hostname.Of(r.URL.Hostname())
 	defer f.lock(host)()
 	if d := f.Memory.Left(host); d > 0 {
-		return nil, &failure{text: host + " asked to be left alone", retry: d}
+		return nil, &failure{text: host + " asked to be left alone", retry: d, held: true}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.Timeout)
 	defer cancel()
@@ -335,7 +337,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Place) Result {
 	}
 	if err != nil {
 		e := f.reason(err)
-		out.Err, out.Retry, out.Offline = e, e.retry, e.offline
+		out.Err, out.Retry, out.Offline, out.Held = e, e.retry, e.offline, e.held
 		return out
 	}
 	f.conclude(&out, res)

@@ -75,8 +75,9 @@ func (f *Fetcher) allowed(ctx context.Context, u *url.URL) error {
 			r, err = client.Do(ask)
 		}
 		if err != nil {
-			e := f.reason(err)
-			return &failure{"robots.txt: " + e.text, e.retry, e.offline}
+			e := *f.reason(err)
+			e.text = "robots.txt: " + e.text
+			return &e
 		}
 		if r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500 { // "unreachable"
 			return &failure{
