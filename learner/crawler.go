@@ -89,6 +89,7 @@ type Crawl struct {
 	Changed   bool      // the page was not as it was at the crawl before, as new items say too; for freshness
 	Truncated bool      // all that the source shows was new, and older items may be missed
 	NotBefore time.Time // when the source may be crawled again, from Retry-After or max-age
+	Sent      bool      // the source sent its items and was not crawled: its intervals go on
 }
 
 // Item is an item of a source.

@@ -194,6 +194,40 @@ func TestLostOfLongest(t *testing.T) {
 	}
 }
 
+// TestSent: a source that sends its items is crawled when its longest interval ends, all the same.
+func TestSent(t *testing.T) {
+	c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+	for _, name := range []string{"a", "b", "c", "sends"} {
+		if err := c.Add(name, Source{Longest: 24 * time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := began
+	for now := began; now.Before(began.Add(400 * time.Hour)); now = now.Add(time.Hour) {
+		for _, name := range c.Select(now, 1) {
+			crawl := Crawl{Source: name, At: now}
+			if name == "sends" {
+				if wait := now.Sub(last); wait > 25*time.Hour {
+					t.Errorf("it was crawled after %v", wait)
+				}
+				last = now
+			} else {
+				crawl.Items = []Item{{Published: now.Add(-10 * time.Minute)}, {Published: now.Add(-30 * time.Minute)}}
+			}
+			if err := c.Update(crawl); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sent := Crawl{Source: "sends", At: now, Sent: true, Items: []Item{{Published: now}}}
+		if err := c.Update(sent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if since := began.Add(400 * time.Hour).Sub(last); since > 25*time.Hour {
+		t.Errorf("it was crawled %v ago", since)
+	}
+}
+
 // TestDefer: a source that is handed out because its longest interval has ended, and waits instead, comes
 // first when that wait ends, though others are worth more. Where its crawl failed it has another longest interval.
 func TestDefer(t *testing.T) {

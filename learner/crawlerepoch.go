@@ -287,11 +287,13 @@ func (c *Crawler) Update(crawl Crawl) error {
 		}
 		return nil
 	}
-	p.Tries = 0
-	if until := crawl.At.Add(p.Rules.Shortest); until.After(crawl.NotBefore) {
-		crawl.NotBefore = until
+	if !crawl.Sent {
+		p.Tries = 0
+		if until := crawl.At.Add(p.Rules.Shortest); until.After(crawl.NotBefore) {
+			crawl.NotBefore = until
+		}
+		c.bar(i, crawl.NotBefore)
 	}
-	c.bar(i, crawl.NotBefore)
 	if p.Done == 0 {
 		age := c.view.Epoch - c.view.Last[i]
 		switch first := c.view.Last[i] < 0; {

@@ -346,6 +346,7 @@ func (o *Options) learn(l *learner.Crawler, e *entry) error {
 	}
 	crawl := learner.Crawl{
 		Source: e.Feed, At: e.At, NotBefore: e.NotBefore.Add(-o.lead()), Truncated: e.Truncated,
+		Sent: e.Outcome == pushed,
 	}
 	switch e.Outcome {
 	case feed.Gone: // and not enrolled, unless it was put on the list again since

@@ -49,6 +49,53 @@ func TestHubRounds(t *testing.T) {
 	}
 }
 
+// TestHubAndLooks: a feed whose hub sends items all the time is looked at once a day all the same, though others
+// are worth more.
+func TestHubAndLooks(t *testing.T) {
+	const perHour, hubs = 2, "http://hub.test/feed"
+	r := newReferee(t, perHour)
+	looks := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch {
+		case q.Host != "hub.test":
+			r.ServeHTTP(w, q)
+		case q.URL.Path == "/feed":
+			looks++
+			w.Header().Set("ETag", `"1"`)
+			w.Header().Set("Link", `</>; rel="hub"`)
+			io.WriteString(w, `<rss version="2.0"><channel/></rss>`)
+		case q.URL.Path == "/robots.txt":
+			http.NotFound(w, q)
+		}
+	}))
+	defer server.Close()
+	urls := []string{hubs}
+	for k := range 30 {
+		urls = append(urls, address(k*len(kinds)))
+	}
+	s := newLife(t, server, perHour, urls...).open(io.Discard)
+	defer s.Close()
+	s.Crawler.opt.PublicURL = "https://me.example.org/"
+	s.pass(24 * time.Hour)
+	of, first := s.feeds[hubs], looks
+	for k := range 5 * 24 {
+		path := "/websub/" + of.Push.Token
+		confirmed := httptest.NewRequest("GET", path+"?hub.mode=subscribe&hub.lease_seconds=864000&hub.topic="+
+			of.Push.Topic, nil)
+		s.Handler().ServeHTTP(httptest.NewRecorder(), confirmed)
+		item := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>%d</guid></item></channel></rss>`, k)
+		sent := httptest.NewRequest("POST", path, strings.NewReader(item))
+		mac := hmac.New(sha256.New, []byte(of.Push.Secret))
+		mac.Write([]byte(item))
+		sent.Header.Set("X-Hub-Signature", fmt.Sprintf("sha256=%x", mac.Sum(nil)))
+		s.Handler().ServeHTTP(httptest.NewRecorder(), sent)
+		s.pass(time.Hour)
+	}
+	if n := looks - first; of.Items != 5*24 || n < 3 || n > 5 {
+		t.Errorf("%d items were sent, and it was looked at %d times in five days", of.Items, n)
+	}
+}
+
 // TestHubWithoutEnd: a hub that sends new items without an end is answered once a minute for a
 // feed, in the mean, and so is one that changes its mind about the subscription.
 func TestHubWithoutEnd(t *testing.T) {
