@@ -17,8 +17,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"ephemera/env"
 )
 
 // fastClock shows a time that passes faster than it does.
@@ -93,8 +91,7 @@ func publications(t *testing.T, begin time.Time) (at [][]int64) {
 		name string
 		n    int
 	}{{"fbmedia2016", 30}, {"hn", 20}} {
-		path := filepath.Join("../../../shared/data", "trace_"+of.name+".csv.gz")
-		rec := must(env.ReadRecording(t.Context(), path))
+		rec := readRecording(t, of.name)
 		var sources []int
 		for i := range rec.Names {
 			sources = append(sources, i)
