@@ -10,8 +10,10 @@ learner, is measured again.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import io
 import json
+import os
 import time
 from pathlib import Path
 from statistics import mean
@@ -443,15 +445,20 @@ def written(text: str, found: dict[str, Any]) -> str:
 
 
 class Kept:
-    """The rows of a file, by task and agent."""
+    """The rows of a file, by task and agent. Several processes may work on one file."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-        for of in self.found.values():
+        self.found = self.read()
+
+    def read(self) -> dict[str, Any]:
+        """Return what the file holds now."""
+        found: dict[str, Any] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        for of in found.values():
             for agent, rows in of.items():
                 if isinstance(rows, list):  # of a file that does not say how its rows were made: stale
                     of[agent] = {"made": {}, "rows": rows}
+        return found
 
     def rows(self, task: str, agent: str, how: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the rows that were made in that way; others go.
@@ -467,8 +474,22 @@ class Kept:
         return list(of[agent]["rows"])
 
     def put(self, task: str, agent: str, rows: list[dict[str, Any]]) -> None:
-        """Keep rows in the file."""
-        self.found[task][agent]["rows"] = rows
+        """Keep rows in the file, next to those that other processes have put there."""
+        directory = os.open(self.file.parent, os.O_RDONLY)
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        try:
+            made, self.found = self.found[task][agent]["made"], self.read()
+            of = self.found.setdefault(task, {})
+            seeds = {r["seed"] for r in rows}
+            others = of[agent]["rows"] if agent in of and of[agent]["made"] == made else []
+            rows = [*rows, *(r for r in others if r["seed"] not in seeds)]
+            of[agent] = {"made": made, "rows": sorted(rows, key=lambda r: int(r["seed"]))}
+            self.write()
+        finally:
+            os.close(directory)
+
+    def write(self) -> None:
+        """Write the file."""
         lines = []
         for t, of in self.found.items():
             agents = []

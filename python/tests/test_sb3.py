@@ -217,3 +217,14 @@ def test_peers_of_before(tmp_path):
     assert agents["PPO"] == {"made": {}, "rows": rows}
     page = peers().table({"TableIMean-v1": agents})
     assert "| 90.0 (90.0–90.0, 1 seed) ° |" in page and "Rows with ° are of before and stale." in page
+
+
+def test_peers_of_two_processes(tmp_path):
+    """Each keeps the rows that the other has put into the file since, also those of the same agent."""
+    module, how = peers(), {"version": "1"}
+    one, other = (module.Kept(tmp_path / "tasks.json") for _ in range(2))
+    for kept, agent, seed in ((one, "PPO", 1), (other, "A2C", 1), (other, "PPO", 2), (one, "PPO", 3)):
+        kept.put("task", agent, [*kept.rows("task", agent, how), {"seed": seed}])
+    found = json.loads((tmp_path / "tasks.json").read_text())["task"]
+    assert {agent: [r["seed"] for r in of["rows"]] for agent, of in found.items()} == {"PPO": [1, 2, 3], "A2C": [1]}
+    assert [f.name for f in tmp_path.iterdir()] == ["tasks.json"]
