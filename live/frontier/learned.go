@@ -500,7 +500,7 @@ func (l *Learned) ping(id schedule.ID, values []string) (
 		return false, nil, nil, nil // it will be fetched for the first time anyway
 	}
 	if len(values) > 0 && values[0] != "" {
-		if at, mistake = readTime(metaPing, values[0]); mistake != nil {
+		if at, mistake = readTime(metaPing, values[0], now); mistake != nil {
 			return false, nil, inPut(id, mistake), nil
 		}
 	}

@@ -60,7 +60,7 @@ func (s *said) reports() bool {
 }
 
 // ahead is by how much a client's clock may be ahead of this one. Items of later would for ever be
-// the last ones, and all others sent again.
+// the last ones, and all others sent again; and no ping would be news after one of later.
 const ahead = 24 * time.Hour
 
 // items reads which items a client says that a fetch found since the last one.
@@ -74,13 +74,9 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 	var found []learner.Item
 	worth := said[metaWorth]
 	for i, text := range said[metaItems] {
-		at, err := readTime(metaItems, text)
+		at, err := readTime(metaItems, text, now)
 		if err != nil {
 			return nil, err
-		}
-		if at.Sub(now) > ahead {
-			return nil, fmt.Errorf("%s is %q, which is to come; allowed is a time up to the fetch, in seconds",
-				metaItems, text)
 		}
 		if at.After(now) {
 			at = now
@@ -118,14 +114,19 @@ func evenly(n int, last, now time.Time) (found []learner.Item) {
 	return found
 }
 
-func readTime(key, text string) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
+// readTime reads when something was.
+func readTime(key, text string, now time.Time) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s is %q; allowed is a time as 2026-11-22T10:00:00Z or in Unix seconds",
-			key, text)
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("%s is %q; allowed is a time as 2026-11-22T10:00:00Z or in Unix seconds",
+				key, text)
+		}
+		at = time.Unix(n, 0)
 	}
-	return time.Unix(n, 0), nil
+	if at.Sub(now) > ahead {
+		return time.Time{}, fmt.Errorf("%s is %q, which is to come; allowed is a time up to now, in seconds", key, text)
+	}
+	return at, nil
 }

@@ -221,6 +221,7 @@ func TestPing(t *testing.T) {
 	}{
 		{"of before the last fetch", "SKIPPED", with("http://h/", 0, metaPing, fmt.Sprint(at-10_000))},
 		{"of no time", "SKIPPED", with("http://h/", 0, metaPing, "often")},
+		{"in milliseconds", "SKIPPED", with("http://h/", 0, metaPing, fmt.Sprint(at*1000))},
 		{"of an unknown URL", "OK", with("http://i/", 0, metaPing, "")},
 	} {
 		s.want(s.put(tt.item), tt.item.GetKnown().Info.Url+" "+tt.want)
