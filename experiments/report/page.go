@@ -19,6 +19,7 @@ import (
 	"ephemera/experiments/result"
 	"ephemera/experiments/sweep"
 	"ephemera/internal/files"
+	"ephemera/internal/plain"
 )
 
 // Page is a report as data.
@@ -60,7 +61,7 @@ var (
 	//go:embed page/report.html
 	pageHTML string
 
-	page = template.Must(template.New("report").Parse(pageHTML))
+	page = template.Must(template.New("report").Funcs(template.FuncMap{"plain": plain.Lines}).Parse(pageHTML))
 )
 
 // Load makes the page of a directory of results: that of a sweep, of train or of

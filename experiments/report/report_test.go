@@ -291,3 +291,21 @@ func TestWrite(t *testing.T) {
 		t.Errorf("report.html refers to the outside: %q", m)
 	}
 }
+
+// A name of an instance does not turn the sentences around in which it stands.
+func TestOddNames(t *testing.T) {
+	const odd = "abc\u202exyz"
+	table := &result.Table{Header: []string{"policy"}, Rows: [][]string{{"whittle"}}}
+	p := &Page{
+		Title: odd, Question: odd, Answer: odd, Notes: []string{odd}, Warnings: []string{odd},
+		Command: "report", Footnotes: []string{odd},
+		Sections: []Section{{Title: odd, Notes: []string{odd}, Table: table}},
+	}
+	html, err := p.HTML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(string(html), `abc\u202exyz`); got != 9 || strings.Contains(string(html), "\u202e") {
+		t.Errorf("the name is written out at %d places, want 9", got)
+	}
+}

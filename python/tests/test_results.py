@@ -85,6 +85,20 @@ def test_names_of_sources_stay_as_they_are(command, tmp_path):
     assert list(learned["source"]) == names and learned.select_dtypes("number").shape[1] >= 6
 
 
+def test_odd_names_in_tables():
+    """A mark that turns the direction of writing is written out; a name is no markup, and no column more."""
+    odd = "a\u202eb|<i>"
+    source = ephemera.Source("x\u202ey", 1, 0.5, 1)
+    table = ephemera.compare({odd: lambda view: view.age * 1.0}, ephemera.Instance([source], id=odd), steps=5, seeds=1)
+    rows = [["policy", "x"]], [[odd, "1"]], odd
+    for text in (
+        table._repr_html_(), table.to_latex(), str(table), repr(ephemera.Instance([source], id=odd)),
+        *(form(*rows[0], *rows[1:]) for form in (document.text, document.markdown, document.table)),
+    ):  # fmt: skip
+        assert "\u202e" not in text and "\\u202e" in text.replace("\\textbackslash{}", "\\")
+    assert document.markdown(*rows[0], *rows[1:]).splitlines()[2] == r"| a\u202eb\|\<i> | 1 |"
+
+
 def test_rliable_takes_the_scores(written):
     """Its means are the table's, and its intervals hold them."""
     rly = pytest.importorskip("rliable.library")

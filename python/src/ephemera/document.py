@@ -47,11 +47,16 @@ def put(file: Path, text: str) -> None:
             part.unlink()
 
 
+def shown(text: str) -> str:
+    """Return a text in which what does not print is written out, such as marks that turn the direction of writing."""
+    return "".join(c if c.isprintable() or c == "\xa0" else ascii(c)[1:-1] for c in text)
+
+
 def latex(head: Sequence[str], *parts: Sequence[Sequence[str]]) -> str:
     """Return a table in LaTeX, with the rules of the package booktabs; each part of the rows begins with a rule."""
 
     def line(cells: Sequence[str]) -> str:
-        row = " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells)
+        row = " & ".join("".join(_LATEX.get(c, c) for c in shown(cell)) for cell in cells)
         return re.sub(r"(?<![\w-])-(?=\d)", "$-$", row) + r" \\"  # a minus, in place of a hyphen
 
     lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\toprule", line(head)]
@@ -62,29 +67,34 @@ def latex(head: Sequence[str], *parts: Sequence[Sequence[str]]) -> str:
 
 def text(head: Sequence[str], rows: Sequence[Sequence[str]], about: str) -> str:
     """Return a table for a terminal, with a line about it."""
-    whole = [head, *rows]
+    whole = [[shown(c) for c in cells] for cells in [head, *rows]]
     wide = [max(map(len, column)) for column in zip(*whole, strict=True)]
     lines = [
         "  ".join([first.ljust(wide[0]), *(c.rjust(w) for c, w in zip(rest, wide[1:], strict=True))]).rstrip()
         for first, *rest in whole
     ]
-    return "\n".join([*lines, "", about])
+    return "\n".join([*lines, "", shown(about)])
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], about: str) -> str:
     """Return a table in Markdown, with a line about it."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in [head, ["---", *["--:"] * (len(head) - 1)], *rows]]
-    return "\n".join([*lines, "", about + ".", ""])
+
+    def words(text: str) -> str:
+        return re.sub(r"[|<]", r"\\\g<0>", shown(text))
+
+    whole = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    lines = ["| " + " | ".join(map(words, cells)) + " |" for cells in whole]
+    return "\n".join([*lines, "", words(about) + ".", ""])
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], about: str) -> str:
     """Return a table in HTML, with a caption."""
 
     def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}>{html.escape(shown(c))}</{tag}>" for c in cells) + "</tr>"
 
     body = "".join(line(cells, "td") for cells in rows)
-    return f"<table><caption>{html.escape(about)}</caption>{line(head, 'th')}{body}</table>"
+    return f"<table><caption>{html.escape(shown(about))}</caption>{line(head, 'th')}{body}</table>"
 
 
 def percent(share: float | None) -> str:

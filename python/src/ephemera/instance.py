@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from . import document
+
 
 @dataclass(frozen=True)
 class Source:
@@ -87,10 +89,11 @@ class Instance:
 
     def __repr__(self) -> str:
         names = [s.name for s in self.sources]
-        shown = ", ".join(names if len(names) < 6 else [*names[:3], "…", names[-1]])
+        some = ", ".join(names if len(names) < 6 else [*names[:3], "…", names[-1]])
         hosts = f", per_host {self.per_host}" if self.per_host else ""
         changes = f", changes at {', '.join(str(c.at) for c in self.changes)}" if self.changes else ""
-        return f"<Instance {self.id}: {len(names)} sources ({shown}), budget {self.budget:g}{hosts}{changes}>"
+        text = f"<Instance {self.id}: {len(names)} sources ({some}), budget {self.budget:g}{hosts}{changes}>"
+        return document.shown(text)
 
     def toml(self) -> str:
         """Return the instance as the text of an instance file."""
