@@ -183,7 +183,7 @@ func openWorlds(set worldSettings) (*Worlds, error) {
 	}
 	w.at, w.seed, w.epoch = make([]*site, k), make([]uint64, k), make([]int, k)
 	w.over, w.got = make([]uint8, k), make([][]env.Crawled, k)
-	for range w.set.Threads {
+	for range min(w.set.Threads, k) {
 		w.hands = append(w.hands, hand{top: baselines.NewSelector(t.Costs, t.Budget), key: make([]float64, w.n)})
 	}
 	if w.set.Account {

@@ -231,6 +231,22 @@ def test_wrong_one(wrong, error):
             r'^instance "python", source 1 \("x"\): decay is -1',
         ),
         ({"instance": ephemera.Instance([])}, "source"),
+        (
+            {"instance": ephemera.Instance([ephemera.Source("x", 1, 1, 1, batch=2.7)])},
+            '^key "source.batch": cannot decode TOML float; needed is a whole number',
+        ),
+        (
+            {"instance": ephemera.Instance([ephemera.Source("x", 1, 1, 1, host="a")], per_host=1.9)},
+            '^key "per_host": .* whole number',
+        ),
+        (
+            {"instance": ephemera.Instance([ephemera.Source("x", 1, 1, 1)], changes=[ephemera.Change(1.9)])},
+            '^key "change.at": .* whole number',
+        ),
+        (
+            {"instance": "lognormal:5", "world": "replay", "trace": "x.csv"},
+            "instance is 'lognormal:5'; a recording brings sources of its own, leave it out",
+        ),
     ],
 )
 def test_wrong_arguments(arguments, words):

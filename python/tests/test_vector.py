@@ -280,3 +280,8 @@ def test_left_open():
     """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert "num_envs is 0; allowed are 1 to" in done.stdout and done.stderr == ""
+
+
+def test_more_threads_than_worlds():
+    env = ephemera.CrawlVectorEnv(2, threads=10**12)
+    assert env.reset(seed=1)[0].shape == (2, 12)

@@ -121,7 +121,7 @@ def error(text: str) -> Error:
     """
     begins = re.search(r"\n(?=goroutine \d|\S+ at \S+:\d+(\n|$))", text)
     words, stack = (text[: begins.start()], text[begins.start() :]) if begins else (text, "")
-    words = re.sub(r"\S*[0-9a-f]{64}\.toml: ", "", words)
+    words = re.sub(r"\S*[0-9a-f]{64}\.toml(:\d+)*: ", "", words)
     words = re.sub(r"\bworld\.(marks|trace|epoch|decay|split)\b", r"\1", words)
     e = Error(words)
     if begins:

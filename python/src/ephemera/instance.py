@@ -58,7 +58,7 @@ class Source:
         lines += [f"{k} = {_number(getattr(self, k))}" for k in ("rate", "decay", "interest", "window", "cost")]
         lines += [f"{k} = {_number(v)}" for k in ("fails", "shape", "recall", "false") if (v := getattr(self, k))]
         lines += [f"{k} = {_text(v)}" for k in ("host", "law") if (v := getattr(self, k))]
-        return [*lines, f"batch = {int(self.batch)}"] if self.batch else lines
+        return [*lines, f"batch = {self.batch}"] if self.batch else lines
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ class Instance:
 
     def toml(self) -> str:
         """Return the instance as the text of an instance file."""
-        lines = [f"id = {_text(self.id)}", f"budget = {_number(self.budget)}", f"per_host = {int(self.per_host)}"]
+        lines = [f"id = {_text(self.id)}", f"budget = {_number(self.budget)}", f"per_host = {self.per_host}"]
         for s in self.sources:
             lines += ["", "[[source]]", *s._lines()]
         for c in self.changes:
-            lines += ["", "[[change]]", f"at = {int(c.at)}", *["shuffle = true"] * bool(c.shuffle)]
+            lines += ["", "[[change]]", f"at = {c.at}", *["shuffle = true"] * bool(c.shuffle)]
             for s in c.sources:
                 lines += ["", "[[change.source]]", *s._lines()]
         return "\n".join(lines) + "\n"

@@ -82,6 +82,8 @@ def spec(instance: InstanceLike, **keywords: Unpack[World]) -> dict[str, Any]:
     known(keywords, World)
     given: dict[str, Any] = {k: v for k, v in keywords.items() if v is not None}
     world = {"kind": given.get("world", "poisson")} | {k: given[k] for k in ("marks", "trace") if k in given}
+    if "trace" in given and instance != "paper":
+        raise ValueError(f"instance is {instance!r}; a recording brings sources of its own, leave it out")
     given |= {k: positive(given[k], k) for k in ("budget", "epoch", "decay", "split") if k in given}
     if world["kind"] == "replay":
         world |= {"epoch": "1h", "decay": 0.175, "split": 0.5, "trace": os.fsdecode(given.get("trace", ""))}
