@@ -524,9 +524,10 @@ class CrawlVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     """K worlds of :class:`CrawlEnv` that are stepped by one call.
 
     Shapes are those of one world with K in front. World k of a reset under a seed s has the seed
-    s + k. A world whose episode has ended is reset by its next step, whose action is not used and
-    whose reward is 0 (``autoreset_mode`` NEXT_STEP), by the same step (SAME_STEP; what it saw last
-    is in ``info["final_obs"]``), or by ``reset(options={"reset_mask": …})`` (DISABLED).
+    s + k, so trainings that are to share no world need seeds that are K apart. A world whose episode
+    has ended is reset by its next step, whose action is not used and whose reward is 0
+    (``autoreset_mode`` NEXT_STEP), by the same step (SAME_STEP; what it saw last is in
+    ``info["final_obs"]``), or by ``reset(options={"reset_mask": …})`` (DISABLED).
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as Gymnasium declares it)
