@@ -40,7 +40,7 @@ func newCrawler(run experiments.Run) (*crawler, error) {
 		terms:  in.Terms(),
 		costly: slices.ContainsFunc(in.Sources, env.Source.Unbounded),
 	}
-	if c.books, err = env.NewMean(in, true); err != nil {
+	if c.books, err = newBooks(in); err != nil {
 		return nil, err
 	}
 	if c.agent, c.learner, err = r.Build(c.terms); err != nil {
@@ -48,6 +48,15 @@ func newCrawler(run experiments.Run) (*crawler, error) {
 	}
 	c.config, err = r.SavedConfig()
 	return c, err
+}
+
+// newBooks opens the books of an instance. Its owner reports no crawl that has failed.
+func newBooks(in env.Instance) (*env.Mean, error) {
+	in.PerHost, in.Sources = 0, slices.Clone(in.Sources)
+	for i := range in.Sources {
+		in.Sources[i].Fails = 0
+	}
+	return env.NewMean(in, true)
 }
 
 func (c *crawler) functions() functions {
@@ -144,7 +153,7 @@ func loadCrawler(text string) (*crawler, error) {
 		name: s.Algorithm(), config: s.Config, level: s.Level(), terms: s.Terms(),
 		costly: slices.ContainsFunc(s.Instance().Sources, env.Source.Unbounded),
 	}
-	if c.books, err = env.NewMean(s.Instance(), true); err != nil {
+	if c.books, err = newBooks(s.Instance()); err != nil {
 		return nil, err
 	}
 	v := c.books.View()

@@ -49,22 +49,28 @@ func crawl(t *testing.T, c *crawler, w env.World, epochs int) float64 {
 	return total / float64(epochs)
 }
 
+func poisson(in env.Instance) experiments.Scene {
+	return experiments.PoissonScene(in, env.MarksConstant)
+}
+
 // A crawler that keeps its own books does what a run does.
 func TestCrawlerSameAsRun(t *testing.T) {
 	for _, c := range []struct {
-		name, knowledge string
-		scene           func(env.Instance) experiments.Scene
+		name, knowledge, instance string
+		scene                     func(env.Instance) experiments.Scene
 	}{
-		{"whittle", "model", experiments.MeanScene},
-		{learner.Kinds[0].Name, "online", func(in env.Instance) experiments.Scene {
-			return experiments.PoissonScene(in, env.MarksConstant)
-		}},
-		{"certainty", "online", func(in env.Instance) experiments.Scene {
-			return experiments.PoissonScene(in, env.MarksConstant)
-		}},
+		{"whittle", "model", "paper", experiments.MeanScene},
+		{"whittle", "model", "hosts:20", poisson}, // of which crawls fail
+		{learner.Kinds[0].Name, "online", "paper", poisson},
+		{"certainty", "online", "paper", poisson},
+		{"forecast", "online", "hosts:20", poisson},
 	} {
 		const epochs, seed = 400, 3
-		scene := c.scene(env.Paper(1))
+		in, err := env.Named(c.instance, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scene := c.scene(in)
 		entry, err := experiments.Find(c.name)
 		if err != nil {
 			t.Fatal(err)
@@ -79,9 +85,10 @@ func TestCrawlerSameAsRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := crawl(t, built(t, "paper", c.name+"@"+c.knowledge), w, epochs)
+		got := crawl(t, built(t, c.instance, c.name+"@"+c.knowledge), w, epochs)
 		if math.Abs(got/want.Learning.Reward-1) > 1e-12 {
-			t.Errorf("%s with knowledge %s earns %v, in a run %v", c.name, c.knowledge, got, want.Learning.Reward)
+			t.Errorf("%s with knowledge %s on %s earns %v, in a run %v",
+				c.name, c.knowledge, c.instance, got, want.Learning.Reward)
 		}
 	}
 }

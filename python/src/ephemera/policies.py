@@ -205,7 +205,7 @@ class Policy(_library.Handle):
         crawls: Crawls | Iterable[tuple[int, float] | tuple[int, float, Items]],
         state: ArrayLike | None = None,
     ) -> None:
-        """Tell what the crawls brought back, and go on to the next epoch.
+        """Tell what the crawls brought back that did not fail, and go on to the next epoch.
 
         Args:
             crawls: a :class:`Crawls`, or ``(source, interest)`` or ``(source, interest, (ages,
