@@ -104,8 +104,8 @@ def load(directory: str | os.PathLike[str]) -> Results:
     def table(name: str) -> pd.DataFrame | None:
         def parse(text: str) -> Any:
             text = re.sub(r"(?<=,)never(?=,|$)", "inf", text, flags=re.M)
-            # A source may be called NA; what is missing is empty.
-            return frames.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
+            # A source may be called NA. What is missing is empty, or NaN as Go writes it.
+            return frames.read_csv(io.StringIO(text), keep_default_na=False, na_values=["", "NaN"])
 
         return cast("pd.DataFrame | None", read(name, parse))
 
