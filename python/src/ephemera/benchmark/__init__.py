@@ -175,9 +175,9 @@ class Benchmark:
     """What a policy earns in the tasks of a track, as shares of exact Whittle in the same epochs."""
 
     row: dict[str, Any]
-    """One row of a leaderboard, as JSON can hold it: version, track, seeds, epochs, and by task the mean share with its
-    interval of 95 %, null below five seeds. A task in which exact Whittle earned nothing under one of the seeds has no
-    share, null, and the means of the tasks have none then."""
+    """One row of a leaderboard, as JSON can hold it: version, track, seeds, epochs, ``steps`` where they were given,
+    and by task the mean share with its interval of 95 %, null below five seeds. A task in which exact Whittle earned
+    nothing under one of the seeds has no share, null, and the means of the tasks have none then."""
     shares: NDArray[np.float64]
     """(seeds, tasks): as rliable takes them."""
     comparisons: dict[str, Comparison]
@@ -342,6 +342,8 @@ def benchmark(
         "tasks": {t: {**e, "regret": float(r)} for t, e, r in zip(worlds, by_task, lost, strict=True)},
         "mean": mean[0], "iqm": _iqm(shares),
     }  # fmt: skip
+    if steps:
+        row["steps"] = steps
     if kept is not None:
         document.put(kept.room / "benchmark.json", json.dumps(row, indent=1) + "\n")
     return Benchmark(row, shares, comparisons, None if kept is None else kept.room)
