@@ -242,7 +242,7 @@ func (c *Crawler) compareFrom(
 				continue // it may be of any time
 			}
 			if it.Published.IsZero() {
-				it.Published = e.Previous.Add(e.At.Sub(e.Previous) / 2)
+				it.Published = e.undated()
 			}
 			o.items = append(o.items, found{it.Published, e.At, first})
 		}

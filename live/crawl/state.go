@@ -119,6 +119,15 @@ type entry struct {
 	seq uint64 // 1, 2, …
 }
 
+// undated returns when an item without a date was published, as far as is known: a hub sends it at once, and else it
+// was between two looks.
+func (e *entry) undated() time.Time {
+	if e.Outcome == pushed {
+		return e.At
+	}
+	return e.At.Add(-e.At.Sub(e.Previous) / 2)
+}
+
 const (
 	journalPrefix  = "crawl/"
 	learnerName    = "snapshot"

@@ -361,7 +361,7 @@ func (o *Options) learn(l *learner.Crawler, e *entry) error {
 			if e.Previous.IsZero() {
 				continue // it may be of any time
 			}
-			it.Published = e.At.Add(-e.At.Sub(e.Previous) / 2)
+			it.Published = e.undated()
 		}
 		crawl.Items = append(crawl.Items, learner.Item{Published: it.Published, Worth: worthOf(e.Worth)})
 	}

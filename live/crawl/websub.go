@@ -185,11 +185,10 @@ func (c *Crawler) readPush(w http.ResponseWriter, q *http.Request, p *push) (sen
 	return sent, http.StatusOK
 }
 
-// pushed takes up what a hub sent, as if it had been found by a request.
+// pushed takes up what a hub sent, as if it had been found by a request, but for what the feed shows besides.
 func (c *Crawler) pushed(r *record, sent *feed.Feed) (status int) {
 	before, now := *r, c.clock()
 	e := entry{Outcome: pushed, Previous: r.Last, Items: r.news(sent.Items, now)}
-	r.Last = now
 	commit, err := c.note(r, &e)
 	if commit == nil {
 		*r = before

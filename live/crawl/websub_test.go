@@ -49,6 +49,15 @@ func TestHubRounds(t *testing.T) {
 	}
 }
 
+// fromHub returns a request by which the hub of a feed sends what is new.
+func fromHub(of *record, text string) *http.Request {
+	q := httptest.NewRequest("POST", "/websub/"+of.Push.Token, strings.NewReader(text))
+	mac := hmac.New(sha256.New, []byte(of.Push.Secret))
+	mac.Write([]byte(text))
+	q.Header.Set("X-Hub-Signature", fmt.Sprintf("sha256=%x", mac.Sum(nil)))
+	return q
+}
+
 // TestHubAndLooks: a feed whose hub sends items all the time is looked at once a day all the same, though others
 // are worth more.
 func TestHubAndLooks(t *testing.T) {
@@ -84,16 +93,61 @@ func TestHubAndLooks(t *testing.T) {
 			of.Push.Topic, nil)
 		s.Handler().ServeHTTP(httptest.NewRecorder(), confirmed)
 		item := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>%d</guid></item></channel></rss>`, k)
-		sent := httptest.NewRequest("POST", path, strings.NewReader(item))
-		mac := hmac.New(sha256.New, []byte(of.Push.Secret))
-		mac.Write([]byte(item))
-		sent.Header.Set("X-Hub-Signature", fmt.Sprintf("sha256=%x", mac.Sum(nil)))
-		s.Handler().ServeHTTP(httptest.NewRecorder(), sent)
+		s.Handler().ServeHTTP(httptest.NewRecorder(), fromHub(of, item))
 		s.pass(time.Hour)
 	}
 	if n := looks - first; of.Items != 5*24 || n < 3 || n > 5 {
 		t.Errorf("%d items were sent, and it was looked at %d times in five days", of.Items, n)
 	}
+}
+
+// TestHubLeavesOut: what a hub sends is no look at the feed. An item that it did not send before has the date that it
+// says, and one without a date that of when it was sent.
+func TestHubLeavesOut(t *testing.T) {
+	item := func(id string, at time.Time) string {
+		text := "<item><guid>" + id + "</guid><title>" + id + "</title>"
+		if !at.IsZero() {
+			text += "<pubDate>" + at.Format(time.RFC1123Z) + "</pubDate>"
+		}
+		return text + "</item>"
+	}
+	document := func(items string) string { return `<rss version="2.0"><channel>` + items + `</channel></rss>` }
+	shown := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch q.URL.Path {
+		case "/feed":
+			w.Header().Set("ETag", fmt.Sprintf("%q", shown))
+			w.Header().Set("Link", `</>; rel="hub"`)
+			io.WriteString(w, document(shown))
+		case "/robots.txt":
+			http.NotFound(w, q)
+		}
+	}))
+	defer server.Close()
+	s := newLife(t, server, 60, "http://a.test/feed").open(io.Discard)
+	defer s.Close()
+	s.Crawler.opt.PublicURL = "https://me.example.org/"
+	s.pass(2 * time.Minute)
+	of := s.feeds["http://a.test/feed"]
+	looked, left := of.Last, s.now.Add(3*time.Minute)
+	s.now = s.now.Add(10 * time.Minute)
+	s.Handler().ServeHTTP(httptest.NewRecorder(), fromHub(of, document(item("sent", time.Time{}))))
+	at := s.now
+	if last := of.Looked(); !last.Equal(looked) {
+		t.Errorf("it was looked at last at %v, the page says %v", looked, last)
+	}
+	shown = item("left", left) + item("sent", time.Time{})
+	s.pass(2 * time.Hour)
+	page := must(s.view("http://a.test/feed").Of())
+	if len(page) != 2 || !page[0].Published.Equal(left.Truncate(time.Second)) {
+		t.Errorf("%+v; want two items, the last of %v", page, left)
+	}
+	check(s.journal(0, func(e *entry) bool {
+		if e.Outcome == pushed && e.undated().Sub(at).Abs() > time.Second {
+			t.Errorf("what was sent at %v is dated %v", at, e.undated())
+		}
+		return true
+	}))
 }
 
 // TestHubWithoutEnd: a hub that sends new items without an end is answered once a minute for a
@@ -112,10 +166,7 @@ func TestHubWithoutEnd(t *testing.T) {
 			if k%2 == 0 {
 				item := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>%v %d</guid></item></channel></rss>`,
 					s.now, k)
-				q = httptest.NewRequest("POST", path, strings.NewReader(item))
-				mac := hmac.New(sha256.New, []byte(of.Push.Secret))
-				mac.Write([]byte(item))
-				q.Header.Set("X-Hub-Signature", fmt.Sprintf("sha256=%x", mac.Sum(nil)))
+				q = fromHub(of, item)
 			}
 			s.Handler().ServeHTTP(w, q)
 			if wait := w.Header().Get("Retry-After"); (w.Code == http.StatusOK) == (wait == "60") {
