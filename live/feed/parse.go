@@ -156,7 +156,10 @@ func newItem(of *gofeed.Feed, it *gofeed.Item, at *url.URL) (item Item, titled u
 	if names := it.Extensions["itunes"]["title"]; it.Title == "" && len(names) > 0 {
 		it.Title = names[0].Value
 	}
-	item = Item{ID: Hash(name), Title: title(of, it.Title), Summary: Summary(cmp.Or(it.Description, it.Content))}
+	item = Item{ID: Hash(name), Title: title(of, it.Title), Summary: Summary(it.Description)}
+	if item.Summary == "" { // as of a picture
+		item.Summary = Summary(it.Content)
+	}
 	if item.Link = link(at, it.Link); item.Link == "" && len(it.Enclosures) > 0 {
 		item.Link = link(at, it.Enclosures[0].URL)
 	}

@@ -29,6 +29,9 @@ func TestSummary(t *testing.T) {
 		{"RSS, the text alone", `<rss xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>` +
 			`<item><guid>1</guid><content:encoded><![CDATA[<p>What it says.</p>]]></content:encoded></item>` +
 			`</channel></rss>`},
+		{"RSS, with a picture", `<rss xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>` +
+			`<item><guid>1</guid><description>&lt;img src="a.png"/&gt;</description>` +
+			`<content:encoded>What it says.</content:encoded></item></channel></rss>`},
 		{"Atom", `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>1</id>` +
 			`<summary type="html">&lt;i&gt;What it says.&lt;/i&gt;</summary></entry></feed>`},
 		{"JSON", `{"version":"https://jsonfeed.org/version/1.1",` +
