@@ -348,6 +348,36 @@ func TestNoNetwork(t *testing.T) {
 	}
 }
 
+// TestNoNetworkButNear: while a server of this machine is reached and no other one, no feed fails for that.
+func TestNoNetworkButNear(t *testing.T) {
+	var list []string
+	for k := range 10 {
+		list = append(list, address(k*len(kinds)))
+	}
+	s := simulate(t, newReferee(t, 30).Server, list...).pass(24 * time.Hour)
+	near, dial := s.feeds[list[0]], s.fetcher.Dial
+	s.fetcher.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if host, _, _ := net.SplitHostPort(address); host != near.ID.Key {
+			return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
+		}
+		c, err := dial(ctx, network, address)
+		return nearby{c}, err
+	}
+	begin, failed := s.now, 0
+	s.pass(12 * time.Hour)
+	for _, r := range s.feeds {
+		failed += r.Failures
+	}
+	if failed > 2 || !near.Last.After(begin.Add(9*time.Hour)) {
+		t.Errorf("%d failures; the server of this machine was asked last %v later", failed, near.Last.Sub(begin))
+	}
+}
+
+// nearby is a connection to this machine.
+type nearby struct{ net.Conn }
+
+func (nearby) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
 // TestWholeFeeds: a feed without validators is asked once an hour at most, and one that sends
 // more than a quarter MB in as many hours as it sends quarters.
 func TestWholeFeeds(t *testing.T) {

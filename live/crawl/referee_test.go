@@ -606,6 +606,9 @@ func (w *wire) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
+// RemoteAddr implements [net.Conn]: it is of the public network.
+func (w *wire) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(1, 1, 1, 1), Port: 80} }
+
 func (w *wire) Close() error {
 	w.open.CompareAndDelete(string(w.fault.change([]byte(w.address))), w)
 	return w.Conn.Close()

@@ -419,8 +419,13 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
+// far is a connection to another address than it is.
+type far struct{ net.Conn }
+
+func (far) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(1, 1, 1, 1), Port: 80} }
+
 // TestOffline: three hosts in a row that are not reached say that none is; one that is reached, or that
-// a name server does not know, says that there is a network.
+// a name server does not know, says that there is a network. Hosts of a private network say neither.
 func TestOffline(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -428,7 +433,13 @@ func TestOffline(t *testing.T) {
 	f.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		switch host, _, _ := net.SplitHostPort(address); {
 		case strings.HasPrefix(host, "up"):
+			c, err := net.Dial(network, server.Listener.Addr().String())
+			return far{c}, err
+		case strings.HasPrefix(host, "near"):
 			return net.Dial(network, server.Listener.Addr().String())
+		case strings.HasPrefix(host, "off"):
+			at := &net.TCPAddr{IP: net.IPv4(192, 168, 1, 1), Port: 80}
+			return nil, &net.OpError{Op: "dial", Net: network, Addr: at, Err: syscall.EHOSTUNREACH}
 		case strings.HasPrefix(host, "unknown"):
 			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 		case strings.HasPrefix(host, "nameless"):
@@ -442,6 +453,8 @@ func TestOffline(t *testing.T) {
 	}{
 		{"a b", false}, {"c", true}, {"a", true}, {"up1", false}, {"a a a b", false}, {"unknown", false},
 		{"a nameless1", false}, {"nameless2", true}, {"up2", false},
+		{"a b near1 near2 off1 off2", false}, {"c", true}, {"near1", false}, {"a", true}, {"up3", false},
+		{"off1 off2 off3 off4", false},
 	} {
 		var got Result
 		for host := range strings.FieldsSeq(tt.hosts) {

@@ -204,7 +204,7 @@ func (f *Fetcher) ask(r *http.Request, most int64) (*http.Response, error) {
 		dial = f.DialHub
 	}
 	conn, err := dial(ctx, "tcp", net.JoinHostPort(host, cmp.Or(r.URL.Port(), r.URL.Scheme)))
-	if !f.reaches(host, err) {
+	if !f.reaches(host, conn, err) {
 		e := *f.reason(err)
 		e.offline = true
 		return nil, &e
