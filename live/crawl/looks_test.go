@@ -563,17 +563,26 @@ func TestEndsAtOnce(t *testing.T) {
 // asked for has failed. The others wait as long, and have not.
 func TestMovedToOneHost(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound} {
-		busy, asked := false, 0
+		busy, asked, wait := false, 0, "300"
+		var s *sim
+		var mu sync.Mutex
+		came := map[string]time.Time{} // when hosts that redirect were asked last
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
 			switch {
 			case q.URL.Path == "/robots.txt":
 				http.NotFound(w, q)
 			case q.Host != "one.test":
+				if last, is := came[q.Host]; is && s.now.Sub(last) < shortest {
+					t.Errorf("%d: %s is asked again after %v", status, q.Host, s.now.Sub(last))
+				}
+				came[q.Host] = s.now
 				w.Header().Set("Location", "http://one.test/"+q.Host)
 				w.WriteHeader(status)
 			case busy:
 				asked++
-				w.Header().Set("Retry-After", "7200")
+				w.Header().Set("Retry-After", wait)
 				w.WriteHeader(http.StatusTooManyRequests)
 			default:
 				w.Header().Set("ETag", `"1"`)
@@ -584,8 +593,13 @@ func TestMovedToOneHost(t *testing.T) {
 		for k := range 6 {
 			urls = append(urls, fmt.Sprintf("http://a%d.test/feed", k))
 		}
-		s := newLife(t, server, 60, urls...).open(io.Discard).pass(2 * time.Hour)
+		s = newLife(t, server, 60, urls...).open(io.Discard)
+		s.pass(2 * time.Hour)
 		busy = true
+		s.pass(2 * time.Hour)
+		busy = false
+		s.pass(4 * time.Hour)
+		busy, asked, wait = true, 0, "7200"
 		s.pass(90 * time.Minute)
 		v := s.view("")
 		if asked != 1 || len(v.Failing) != 1 || v.HeldFeeds() != len(urls) {

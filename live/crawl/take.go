@@ -153,7 +153,7 @@ func (c *Crawler) brokenOff(r *record, now time.Time) error {
 // another feed was asked for: nothing is known of the feed.
 func (c *Crawler) heldUp(r *record, res *feed.Result, now time.Time) error {
 	r.Tried = now
-	r.wait(now.Add(res.Retry), asked)
+	r.wait(now.Add(max(res.Retry, c.opt.Shortest)), asked)
 	return c.unmade(r, now, r.NotBefore.Add(-c.opt.lead()))
 }
 
