@@ -256,20 +256,26 @@ var results = []string{
 // removes the results of other commands, which would be read with these, and what processes
 // that were killed left there of files that are whole by now.
 func Put(dir string, all map[string]Printed) error {
+	errs := []error{Remove(dir, all)}
+	for name, x := range all {
+		var b bytes.Buffer
+		errs = append(errs, Print(&b, x, formats[filepath.Ext(name)]), files.Put(filepath.Join(dir, name), b.Bytes()))
+	}
+	return errors.Join(append(errs, files.Tidy(dir))...)
+}
+
+// Remove removes the results of commands from a directory, but for those that will be put there.
+func Remove(dir string, but map[string]Printed) error {
 	var errs []error
 	for _, name := range results {
-		if all[name] != nil {
+		if but[name] != nil {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
-	for name, x := range all {
-		var b bytes.Buffer
-		errs = append(errs, Print(&b, x, formats[filepath.Ext(name)]), files.Put(filepath.Join(dir, name), b.Bytes()))
-	}
-	return errors.Join(append(errs, files.Tidy(dir))...)
+	return errors.Join(errs...)
 }
 
 // Document implements Printed: a table alone.

@@ -168,6 +168,29 @@ func TestOut(t *testing.T) {
 	}
 }
 
+// The results of one command do not stay next to the command line of another, of which runs are left: a report
+// would show them as what that command gave.
+func TestResultsOfAnother(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	call := func(more ...string) map[string]string {
+		args := append([]string{"-steps", "200", "-policies", "whittle,greedy", "-out", dir}, more...)
+		if _, _, err := bench(t, args...); err != nil {
+			t.Fatal(err)
+		}
+		return clitest.Files(t, dir)
+	}
+	first := call("-seeds", "2")
+	left := call("-seeds", "4", "-shard", "0/2")
+	for _, name := range []string{"result.json", "result.md", "runs.csv"} {
+		if first[name] == "" || left[name] != "" {
+			t.Errorf("%s has %d bytes, and then %d; allowed are none", name, len(first[name]), len(left[name]))
+		}
+	}
+	if again := call("-seeds", "2"); again["result.json"] != first["result.json"] {
+		t.Error("the first command prints something else now")
+	}
+}
+
 // Shards of a comparison in one directory leave what one process leaves, and the
 // last prints what it prints. What is done is not done again.
 func TestShards(t *testing.T) {

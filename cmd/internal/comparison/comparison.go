@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -298,13 +300,21 @@ func (c *Comparison) Perform(
 	return done, &r, nil
 }
 
-// KeepCommand writes the command line into -out.
+// KeepCommand writes the command line into -out. Results of another one are removed: they would be read as what
+// this one gave, until it is done.
 func (c *Comparison) KeepCommand() error {
 	if c.Batch.Dir == "" {
 		return nil
 	}
 	command := cli.Caller + c.Flags.Name() + " " + cli.Quote(c.args...) + "\n"
-	if err := files.Put(filepath.Join(c.Batch.Dir, "command.txt"), []byte(command)); err != nil {
+	file := filepath.Join(c.Batch.Dir, "command.txt")
+	before, err := os.ReadFile(file)
+	if err == nil && string(before) != command {
+		err = result.Remove(c.Batch.Dir, nil)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err = cmp.Or(err, files.Put(file, []byte(command))); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
 	return nil
