@@ -82,9 +82,8 @@ func newMetrics(s *Server) *metrics {
 			"Time between the due time of a URL and when it was handed out.", 1)),
 		syncs: register.NewHistogram(buckets("sync_seconds",
 			"Duration of a write to disk that is waited for.", .0001)),
-		errors: counter("errors_total", "Calls that the store refused."),
-		mistakes: counter("learned_mistakes_total",
-			"Fetches of learned URLs of which what the client said could not be read."),
+		errors:   counter("errors_total", "Calls that the store refused."),
+		mistakes: counter("learned_mistakes_total", "Puts in which something that the client said could not be read."),
 	}
 }
 
