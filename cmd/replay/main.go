@@ -52,7 +52,7 @@ Tells what a better crawl schedule would bring on a log of what sources publishe
 	f.TextVar(&s.q.Objective, "objective", env.Delay,
 		"`aim` of the learner whose timetable and state are written: delay is the mean time until an item is found, "+
 			"and all items are alike; others are interest:HALF-LIFE such as interest:4h, delay:K and deadline:TIME. "+
-			"The learner is always played with delay and with interest, by interest:4h unless another is named")
+			"The learner is played with this aim, and with delay and interest:4h unless it is another of these")
 	f.Float64Var(&s.q.Rate, "crawls-per-hour", 0, "`number` of crawls per hour "+
 		"(default as many as are made now, by -now, or as every source every 4h needs)")
 	f.DurationVar(&s.period, "every", 0, "`time`, such as 30m: as many crawls as it takes "+

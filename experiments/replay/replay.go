@@ -161,8 +161,8 @@ func (q *Question) interest() env.Objective {
 	return env.Objective{Law: env.LawExponential, Time: time.Duration(q.HalfLife * float64(time.Hour))}
 }
 
-// others are the objectives with which the learner is played too: it always is with delay
-// and with interest.
+// others are the objectives with which the learner is played too: delay and interest, unless the
+// objective is one of these, with whatever exponent or half-life.
 func (q *Question) others() (others []env.Objective) {
 	for _, o := range []env.Objective{env.Delay, q.interest()} {
 		if o.Law != q.Objective.Law {
