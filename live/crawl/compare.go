@@ -130,6 +130,33 @@ func (o *observed) hidden(at time.Time) bool {
 	return slices.ContainsFunc(o.unseen, func(g gap) bool { return at.After(g.from) && !at.After(g.to) })
 }
 
+// setBack has what was found later than an entry that came after it be found just then: the clock was ahead, and
+// was set right.
+func (o *observed) setBack(now time.Time) {
+	if n := len(o.looks); n == 0 || !o.looks[n-1].After(now) {
+		return
+	}
+	cut := func(t *time.Time) {
+		if t.After(now) {
+			*t = now
+		}
+	}
+	for i := range o.looks {
+		cut(&o.looks[i])
+	}
+	for i := range o.items {
+		cut(&o.items[i].published)
+		cut(&o.items[i].at)
+	}
+	for _, gaps := range [][]gap{o.failed, o.unseen} {
+		for i := range gaps {
+			cut(&gaps[i].from)
+			cut(&gaps[i].to)
+		}
+	}
+	cut(&o.since)
+}
+
 // failing reports whether the feed failed at a time.
 func (o *observed) failing(at time.Time) bool {
 	return slices.ContainsFunc(o.failed, func(g gap) bool { return at.After(g.from) && at.Before(g.to) })
@@ -220,6 +247,7 @@ func (c *Crawler) compareFrom(
 				o.since = e.At
 			}
 		}
+		o.setBack(e.At)
 		if e.Unseen && !first {
 			last := e.Previous
 			if n := len(o.looks); n > 0 {

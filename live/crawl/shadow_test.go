@@ -148,10 +148,11 @@ func TestShadow(t *testing.T) {
 }
 
 // TestShadowUnseen: where the crawler was stopped for ten hours, or the reader not reached, the page says of the
-// reader's other fetches what it says without that, of as many an hour, and what it leaves out.
+// reader's other fetches what it says without that, of as many an hour, and what it leaves out; also where
+// the first looks after that are dated by a clock that is set right soon.
 func TestShadowUnseen(t *testing.T) {
 	const n, days, begin, end = 12, 2, 30 * 60, 40 * 60 // minutes
-	play := func(stopped, away bool) *comparison {
+	play := func(stopped, away, ahead bool) *comparison {
 		r := readers(t, n)["Miniflux"]
 		var down atomic.Bool
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -162,7 +163,7 @@ func TestShadowUnseen(t *testing.T) {
 		}))
 		defer server.Close()
 		l := newLife(t, server, 60)
-		l.Reader, l.Shadow, l.disk = NewMiniflux(server.URL, "token"), true, vfs.NewMem()
+		l.Reader, l.Shadow, l.disk, l.Boot = NewMiniflux(server.URL, "token"), true, vfs.NewMem(), "1"
 		s := l.open(io.Discard)
 		first := s.now
 		for k := range n {
@@ -177,6 +178,9 @@ func TestShadowUnseen(t *testing.T) {
 				s = l.open(io.Discard)
 			}
 			down.Store(away && begin <= minute && minute < end)
+			if s.Ahead = 0; ahead && end-1 <= minute && minute < end+10 {
+				s.Ahead = 30 * 24 * time.Hour
+			}
 			if minute%5 == 0 {
 				r.fetch(minute/5%n, l.Begin.Add(-time.Second))
 			}
@@ -196,11 +200,14 @@ func TestShadowUnseen(t *testing.T) {
 		check(s.Close())
 		return s.compared
 	}
-	whole := play(false, false)
+	whole := play(false, false, false)
 	if len(whole.Left) > 0 {
 		t.Errorf("left out are %+v", whole.Left)
 	}
-	for name, got := range map[string]*comparison{"stopped": play(true, false), "away": play(false, true)} {
+	for name, got := range map[string]*comparison{
+		"stopped": play(true, false, false), "away": play(false, true, false),
+		"away until the clock is ahead by a month": play(false, true, true),
+	} {
 		if len(got.Rivals) == 0 || len(got.Left) != 1 || got.Left[0].Why != whileUnseen || got.Left[0].Mean > 0 {
 			t.Errorf("%s: %+v", name, got)
 			continue
