@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -246,17 +245,10 @@ func Print(w io.Writer, x Printed, f Format) error {
 // formats are those of files.
 var formats = map[string]Format{".csv": CSV, ".json": JSON, ".md": Markdown}
 
-// results are the files of train, bench and sweep, and of compare in Python.
-var results = []string{
-	"result.json", "result.md", "result.txt", "metrics.csv", "thresholds.csv", "papers.json", "papers.md",
-	"summary.json", "summary.csv", "summary.md", "runs.csv", "curves.csv", "learned.csv",
-}
-
-// Put prints into files of a directory, by their names, in the forms that these end in. It
-// removes the results of other commands, which would be read with these, and what processes
-// that were killed left there of files that are whole by now.
+// Put prints into files of a directory, by their names, in the forms that these end in, and
+// removes what processes that were killed left there of files that are whole by now.
 func Put(dir string, all map[string]Printed) error {
-	errs := []error{Remove(dir, all)}
+	var errs []error
 	for name, x := range all {
 		var b bytes.Buffer
 		errs = append(errs, Print(&b, x, formats[filepath.Ext(name)]), files.Put(filepath.Join(dir, name), b.Bytes()))
@@ -264,15 +256,31 @@ func Put(dir string, all map[string]Printed) error {
 	return errors.Join(append(errs, files.Tidy(dir))...)
 }
 
-// Remove removes the results of commands from a directory, but for those that will be put there.
+var (
+	// results are the files of train, bench and sweep, and of compare in Python.
+	results = []string{
+		"command.txt", "result.json", "result.md", "result.txt", "metrics.csv", "thresholds.csv", "papers.json",
+		"papers.md", "summary.json", "summary.csv", "summary.md", "runs.csv", "curves.csv", "learned.csv",
+	}
+	// marks are those of which each of them puts one, next to the directory of runs.
+	marks = []string{"command.txt", "runs.json", "summary.json"}
+)
+
+// Remove removes what an earlier command put into a directory of results, but for what will be put
+// there now: it would be read with that. In a directory in which none has put anything, files of these
+// names are somebody else's, and stay.
 func Remove(dir string, but map[string]Printed) error {
+	there := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && but[name] == nil
+	}
+	if !there("runs") || !slices.ContainsFunc(marks, there) {
+		return nil
+	}
 	var errs []error
 	for _, name := range results {
-		if but[name] != nil {
-			continue
-		}
-		if err := os.Remove(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
+		if there(name) {
+			errs = append(errs, os.Remove(filepath.Join(dir, name)))
 		}
 	}
 	return errors.Join(errs...)

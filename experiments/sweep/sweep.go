@@ -14,6 +14,7 @@ package sweep
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -97,10 +98,11 @@ func (s *Summary) write(c *Config, records []*experiments.Record, dir string) er
 			learned.Add(cell.ID, seed, p.Source, p.Learned, p.Exact)
 		}
 	}
-	return result.Put(dir, map[string]result.Printed{
+	all := map[string]result.Printed{
 		"runs.csv": runs, "curves.csv": curves, "learned.csv": learned,
 		"summary.csv": s, "summary.md": s, SummaryFile: s,
-	})
+	}
+	return errors.Join(result.Remove(dir, all), result.Put(dir, all))
 }
 
 // Summary is what a sweep says: summary.json holds it, summary.csv and

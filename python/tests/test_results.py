@@ -62,6 +62,12 @@ def test_load_sweep(written):
     assert set(scores) == {"paper", "lspe"} and both.any()
 
 
+def test_saved_next_to_files_of_somebody_else(tmp_path):
+    (tmp_path / "summary.csv").write_text("mine")
+    ephemera.compare(["whittle"], steps=20, seeds=2).save(tmp_path)
+    assert (tmp_path / "summary.csv").read_text() == "mine"
+
+
 @pytest.mark.parametrize("other", ["train", "bench", "sweep"])
 def test_saved_in_a_directory_of_a_command(written, tmp_path, other):
     """None of its results stays there, which would be read with the new ones."""

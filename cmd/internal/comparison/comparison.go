@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -308,11 +307,9 @@ func (c *Comparison) KeepCommand() error {
 	}
 	command := cli.Caller + c.Flags.Name() + " " + cli.Quote(c.args...) + "\n"
 	file := filepath.Join(c.Batch.Dir, "command.txt")
-	before, err := os.ReadFile(file)
-	if err == nil && string(before) != command {
+	var err error
+	if before, _ := os.ReadFile(file); string(before) != command {
 		err = result.Remove(c.Batch.Dir, nil)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
 	}
 	if err = cmp.Or(err, files.Put(file, []byte(command))); err != nil {
 		return fmt.Errorf("-out: %w", err)

@@ -121,6 +121,17 @@ func TestOutOfOtherCommands(t *testing.T) {
 		return names
 	}
 	shared := t.TempDir()
+	for _, name := range []string{"summary.csv", "papers.md"} { // of somebody else, before there is anything of ours
+		if err := os.WriteFile(filepath.Join(shared, name), []byte("mine\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := train(t, "-steps", "50", "-out", shared); err != nil {
+		t.Fatal(err)
+	}
+	if got := clitest.Files(t, shared); got["summary.csv"] != "mine\n" || got["papers.md"] != "mine\n" {
+		t.Errorf("files that no command has put are %q and %q", got["summary.csv"], got["papers.md"])
+	}
 	for _, c := range []struct {
 		run  cli.Command
 		args string

@@ -38,6 +38,8 @@ _OTHERS = (
     "summary.json", "summary.csv", "summary.md",
 )  # fmt: skip
 """Files of the commands that a comparison does not write; they would be read with its own."""
+_MARKS = ("command.txt", "runs.json", "summary.json")
+"""Files of which each command puts one next to its directory ``runs``."""
 
 
 @runtime_checkable
@@ -423,6 +425,7 @@ class Comparison:
             files: names of the files of runs, by policy, where they are in its directory ``runs`` already.
         """
         d = Path(directory)
+        earlier = (d / "runs").is_dir() and any((d / name).exists() for name in _MARKS)
         (d / "runs").mkdir(parents=True, exist_ok=True)
         names = dict(files or {})
         for policy, records in self.records.items():
@@ -430,7 +433,7 @@ class Comparison:
                 run = {**r["run"], "seed": 0}
                 names.setdefault(policy, []).append(f"{_digest([policy, run])}-{r['run']['seed']}")
                 document.put(d / "runs" / f"{names[policy][-1]}.json", json.dumps(r) + "\n")
-        for name in _OTHERS:
+        for name in _OTHERS if earlier else ():  # else files of these names are somebody else's
             (d / name).unlink(missing_ok=True)
         document.put(d / "runs.json", json.dumps(names) + "\n")
         document.put(d / "result.txt", self.table)
