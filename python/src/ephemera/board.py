@@ -109,7 +109,9 @@ def leaderboard(
             raise ValueError(f"{r['policy']} is of track {r['track']}; allowed is {tracks[0]!r}, as of the other rows")
         need = r["seeds"] * sum(EPOCHS.get(t, 0) for t in r["tasks"])
         recorded = any(t in RECORDINGS for t in r["tasks"])  # whose epochs nobody knows here
-        if "steps" in r if recorded else r["epochs"] != need:
+        if recorded and "steps" in r:
+            raise ValueError(f"{r['policy']} was played with steps={r['steps']}; needed is a row without, as published")
+        if not recorded and r["epochs"] != need:
             raise ValueError(
                 f"{r['policy']} was played for {r['epochs']} epochs in all; needed are {need}, as of the published "
                 "rows: play tasks of version 2, without steps"
