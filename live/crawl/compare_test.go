@@ -4,6 +4,7 @@ import (
 	"flag"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -293,6 +294,35 @@ func TestFailedBefore(t *testing.T) {
 			f := &observed{since: begin, last: hour(100), failed: tt.failed}
 			if c.choose(map[string]*observed{"f": f}, begin); f.left != tt.left {
 				t.Errorf("it is left out for %q; want %q", f.left, tt.left)
+			}
+		})
+	}
+}
+
+// TestSetBack: nothing that was found while the clock was ahead is dated later than the first look after that. Where
+// the clock was right all is as it was.
+func TestSetBack(t *testing.T) {
+	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	hour := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Hour) }
+	found := func(since, look, later time.Time) *observed {
+		return &observed{
+			since: since, looks: []time.Time{hour(1), look, later},
+			items:  []found{{hour(1), hour(1), false}, {look, later, false}},
+			failed: []gap{{hour(1), look}, {from: later}}, unseen: []gap{{hour(1), look}, {look, later}},
+		}
+	}
+	for _, tt := range []struct {
+		name      string
+		got, want *observed
+		now       time.Time
+	}{
+		{"ahead", found(hour(0), hour(700), hour(701)), found(hour(0), hour(5), hour(5)), hour(5)},
+		{"ahead from the first on", found(hour(700), hour(701), hour(702)), found(hour(5), hour(5), hour(5)), hour(5)},
+		{"right", found(hour(0), hour(2), hour(3)), found(hour(0), hour(2), hour(3)), hour(3)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.got.setBack(tt.now); !reflect.DeepEqual(tt.got, tt.want) {
+				t.Errorf("%+v; want %+v", tt.got, tt.want)
 			}
 		})
 	}

@@ -403,8 +403,6 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// TestCharsets: BOM before HTTP header before declaration before what the bytes are, and
-// bytes that are none of the charset cost a letter.
 // TestCertificate: a certificate that does not hold is the reason.
 func TestCertificate(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -466,6 +464,8 @@ func TestOffline(t *testing.T) {
 	}
 }
 
+// TestCharsets: BOM before HTTP header before declaration before what the bytes are, and
+// bytes that are none of the charset cost a letter.
 func TestCharsets(t *testing.T) {
 	doc := func(encoding, title string) string {
 		return `<?xml version="1.0"` + encoding + `?><rss version="2.0"><channel><title>` + title +
