@@ -2,6 +2,7 @@ package learner
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,7 +18,7 @@ var began = time.Unix(1_700_000_000, 0)
 
 func newTestCrawler(t testing.TB, o CrawlerOptions) *Crawler {
 	t.Helper()
-	o.Epoch = time.Hour
+	o.Epoch = cmp.Or(o.Epoch, time.Hour)
 	if o.Objective.Law == "" {
 		o.Objective = env.Objective{Law: env.LawExponential, Time: 4 * time.Hour}
 	}

@@ -146,6 +146,18 @@ func TestRecall(t *testing.T) {
 	}
 }
 
+// TestRecallOddEpochs: epochs whose seconds no float has exactly are as long after a kill, so that
+// no source begins anew.
+func TestRecallOddEpochs(t *testing.T) {
+	for _, perHour := range []int{7, 107, 212, 214} {
+		k := keep(t, CrawlerOptions{Budget: 4, Epoch: 4 * time.Hour / time.Duration(perHour)})
+		k.update(Crawl{Source: "a", At: began, Items: publish(0, began.Add(-time.Hour), began)})
+		if anew := k.kill(began); anew > 0 {
+			t.Errorf("%d crawls per hour: a source begins anew, in epochs of %v", perHour, k.c.Epoch())
+		}
+	}
+}
+
 // TestRecallAnew: where the states are of another version, the program's own record of
 // each source stands in.
 func TestRecallAnew(t *testing.T) {

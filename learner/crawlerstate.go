@@ -110,7 +110,7 @@ func (s *Saved) Crawler() (*Crawler, error) {
 		return nil, errors.New("it was saved by a version that had a half-life in place of an objective")
 	}
 	c, err := newCrawler(time.Unix(s.Start, 0), CrawlerOptions{
-		Learner: s.config.Algorithm, Settings: s.settings, Epoch: time.Duration(s.Length * float64(time.Second)),
+		Learner: s.config.Algorithm, Settings: s.settings, Epoch: lasting(s.Length),
 		Budget: d.Budget, PerGroup: d.PerGroup, Objective: s.Objective,
 	})
 	if err != nil {
@@ -150,6 +150,11 @@ func (s *Saved) Crawler() (*Crawler, error) {
 		return nil, fmt.Errorf("there are more lines than those of %d sources", d.Sources)
 	}
 	return c, c.learner.SetState(s.State)
+}
+
+// lasting returns the epoch of a length that was written in seconds.
+func lasting(seconds float64) time.Duration {
+	return time.Duration(math.Round(seconds * float64(time.Second)))
 }
 
 // restore takes up the next source.
@@ -220,7 +225,7 @@ func (c *Crawler) checkCrawled(crawl *env.Crawled) error {
 // Continue returns a crawler that goes on with a learner which was run on the sources
 // of the terms, up to a view. Epochs and budget are those of the terms.
 func Continue(o CrawlerOptions, t env.Terms, l Learner, v *env.Online) (*Crawler, error) {
-	o.Epoch, o.Budget = time.Duration(t.Length*float64(time.Second)), t.Budget
+	o.Epoch, o.Budget = lasting(t.Length), t.Budget
 	c, err := newCrawler(time.Unix(t.Start, 0), o)
 	if err != nil {
 		return nil, err
