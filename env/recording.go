@@ -276,7 +276,7 @@ func (rec *Recording) With(names []string) *Recording {
 // their first crawl.
 func (rec *Recording) Between(from, to int64) *Recording {
 	part := *rec
-	part.First, part.Last = from, to
+	part.First, part.Last, part.oldest = from, to, min(rec.oldest, from)
 	place := func(t int64) int { return sort.Search(len(rec.order), func(k int) bool { return rec.at(k) >= t }) }
 	part.from, part.to = place(from), place(max(from, to))
 	part.Rows = part.to - part.from

@@ -364,18 +364,13 @@ func (q Question) Ask(ctx context.Context) (*Answer, error) {
 func (q *Question) cut() (outliers []string) {
 	all, first, last := q.Log, q.First, q.Last
 	q.Log = all.Plausible()
-	if first != nil && *first < q.Log.First || last != nil && *last > q.Log.Last {
-		q.Log = all
-	}
 	from, to := q.Log.First, q.Log.Last
-	if q.Log != all {
-		all.Each(func(i int, at int64, _ float64) {
-			if at < from && first == nil || at > to && last == nil {
-				date := unix(float64(at)).Format(time.DateOnly)
-				outliers = append(outliers, fmt.Sprintf("%v of %s", date, all.Names[i]))
-			}
-		})
-	}
+	all.Each(func(i int, at int64, _ float64) {
+		if at < from && first == nil || at > to && last == nil {
+			date := unix(float64(at)).Format(time.DateOnly)
+			outliers = append(outliers, fmt.Sprintf("%v of %s", date, all.Names[i]))
+		}
+	})
 	if first != nil || last != nil {
 		q.Log = q.Log.Between(*cmp.Or(first, &from), *cmp.Or(last, &to))
 	}

@@ -540,6 +540,12 @@ func TestDates(t *testing.T) {
 	if a := ask(t, q); a.Log.Rows != 2001 {
 		t.Errorf("%s; want all items from the first of the rest on", sentence("log", a))
 	}
+	rounded := int64(1_699_000_000) // a little before the log, far after 1970 and 2000
+	q.First, q.Last = &rounded, nil
+	const behind = "over 27.77 days. 1 item dated far from the rest is left out: 2024-02-01 of c."
+	if text := sentence("log", ask(t, q)); !strings.Contains(text, behind) {
+		t.Error(text)
+	}
 	for _, c := range []struct {
 		first, last int64
 		log         *env.Recording
