@@ -71,7 +71,7 @@ type row struct {
 // column may be called either.
 type Columns struct {
 	Source, Time string
-	Utility      string // may be missing: items are worth 1
+	Utility      string // "utility" may be missing: items are worth 1. Another name has to be there
 }
 
 // PublishedColumns are the columns of a log of what was published.
@@ -99,14 +99,18 @@ func (c Columns) Read(ctx context.Context, path string) (*Recording, error) {
 
 // Parse is [Columns.Read] of an open file; errors call it path.
 func (c Columns) Parse(ctx context.Context, path string, r io.Reader) (*Recording, error) {
-	var others []string
-	if c.Utility != "" {
+	needed, others := []string{c.Source, c.Time}, []string(nil)
+	switch c.Utility {
+	case "":
+	case PublishedColumns.Utility:
 		others = []string{c.Utility}
+	default:
+		needed = append(needed, c.Utility)
 	}
 	rec := &Recording{Path: path}
 	var rows []row
 	number := make(map[string]int32)
-	if err := ReadTable(path, r, []string{c.Source, c.Time}, others, func(names, fields, all []string) error {
+	if err := ReadTable(path, r, needed, others, func(names, fields, all []string) error {
 		p, err := parsePublication(names, fields)
 		if err != nil {
 			return err

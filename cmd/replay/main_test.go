@@ -120,6 +120,7 @@ func TestErrors(t *testing.T) {
 	refuse(log+" -longest 2h", cli.Failure, "sources every 2.0 h takes 4 crawls per hour; there are 2")
 	refuse(log+" -columns feed", cli.Usage, `-columns: "feed" names no column; allowed are source=NAME`)
 	refuse(log+" -columns published=date", cli.Failure, `column "date" is missing`)
+	refuse(log+" -columns utility=votes", cli.Failure, `column "votes" is missing`)
 	refuse(log+" -from yesterday", cli.Usage, `-from: is "yesterday"; allowed is a date`)
 	refuse(log+" -from 2026-01-01", cli.Failure, "nothing was published from 2026-01-01")
 	refuse(log+" -format xml", cli.Usage, `-format: allowed are`)
