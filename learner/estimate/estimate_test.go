@@ -205,17 +205,22 @@ func TestWindow(t *testing.T) {
 }
 
 // TestDatedWhenFound: items that all have the age 0, as those of a feed that dates them when it
-// is fetched, tell of no window, and what is known of this source and of others stays a number.
+// is fetched, tell of no window and, where some may be missed, of no rate without end, and what is known of
+// this source and of others stays a number.
 func TestDatedWhenFound(t *testing.T) {
-	e := New(terms(2), 0, true)
-	for k := range 100 {
-		e.Add(env.Crawled{Source: 0, Age: 10, Items: []env.Item{{Interest: 1}}}, k)
-		e.Add(env.Crawled{Source: 1, Age: 10, Items: []env.Item{{Age: 3, Interest: 1}}}, k)
-		e.Fit()
-	}
-	for i := range 2 {
-		if s, _, _ := e.Source(i); !(math.Abs(s.Rate/.1-1) < .1) && i == 0 || math.IsNaN(s.Rate) {
-			t.Errorf("source %d is thought to publish %v items per epoch; want .1, and a number for both", i, s.Rate)
+	for _, truncated := range []bool{false, true} {
+		e := New(terms(2), 0, true)
+		for k := range 100 {
+			two := []env.Item{{Interest: 1}, {Interest: 1}}
+			e.Add(env.Crawled{Source: 0, Age: 10, Items: two, Truncated: truncated}, k)
+			e.Add(env.Crawled{Source: 1, Age: 10, Items: []env.Item{{Age: 3, Interest: 1}}}, k)
+			e.Fit()
+		}
+		for i := range 2 {
+			if s, _, _ := e.Source(i); !(math.Abs(s.Rate/.2-1) < .1) && i == 0 || math.IsNaN(s.Rate) {
+				t.Errorf("source %d is thought to publish %v items per epoch; want .2, and a number for both; "+
+					"truncated %v", i, s.Rate, truncated)
+			}
 		}
 	}
 }

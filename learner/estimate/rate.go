@@ -27,9 +27,11 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) 
 	s.Span += float64(c.Age)
 	switch {
 	case c.Truncated && items > 0 && oldest < float64(c.Age):
-		// The crawl covers the span of its items, one of which ends it.
-		seen, s.Shows = oldest, items
-		items--
+		// The crawl covers the span of its items, one of which ends it, unless they were dated when found.
+		if s.Shows = items; oldest > 0 {
+			seen = oldest
+			items--
+		}
 	case oldest > s.Span:
 		// Items from before the first crawl, as that crawl shows them: what was
 		// seen begins with the oldest.
