@@ -1,12 +1,16 @@
 package env
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // ledger is the part that all worlds share: the epoch, the crawls so far, the
 // mean state, and the check of a step against the budget.
 type ledger struct {
 	terms   Terms
 	overrun bool // let crawls over the budget pass
+	pages   bool // it is copies that lose their worth, and not items
 	phases  []Phase
 	view    Observed
 	factor  []float64 // α
@@ -111,7 +115,11 @@ func (l *ledger) advance(crawl []int) {
 		x[i] = alpha[i]*x[i] + u[i]
 	}
 	for _, i := range l.other {
-		x[i] = l.mean(i)
+		if l.pages {
+			x[i] = l.fresh(i)
+		} else {
+			x[i] = l.mean(i)
+		}
 	}
 }
 
@@ -139,6 +147,23 @@ func (l *ledger) mean(i int) (x float64) {
 	return x
 }
 
+// fresh returns the mean state of page i: of each phase, oldest first, how long its copy was
+// fresh in it. At its begin the copy still is with the probability chance.
+func (l *ledger) fresh(i int) (x float64) {
+	begin, chance := l.view.Last[i]+1, 1.
+	for p := l.phase(begin); begin <= l.view.Epoch; p++ {
+		end := l.view.Epoch + 1
+		if p+1 < len(l.phases) {
+			end = min(end, l.phases[p+1].From)
+		}
+		s := &l.phases[p].Instance.Sources[i]
+		x += chance * s.MeanState(end-begin)
+		chance *= math.Exp(-s.Decay * float64(end-begin))
+		begin = end
+	}
+	return x
+}
+
 // Mean is the world of the papers' mean dynamics (2)-(3): what waits at a
 // source is exactly its mean, x ← αx + u while it is not crawled and x ← u
 // after a crawl, which earns x.
@@ -154,6 +179,7 @@ func NewMean(in Instance, overrun bool) (*Mean, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.pages = in.Objective.Law == LawFreshness
 	w := &Mean{l}
 	w.view.State = w.view.Mean // the mean is the state
 	return w, nil

@@ -72,6 +72,7 @@ func NewPages(in Instance, seed uint64, o PagesOptions) (*Pages, error) {
 			}
 		}
 	}
+	l.pages = true
 	w := &Pages{ledger: l, key: stream.Key(stream.Mix(seed), stream.World)}
 	if o.NoMean {
 		w.view.Mean = nil

@@ -100,6 +100,36 @@ func TestPagesInTheMean(t *testing.T) {
 	}
 }
 
+// Where the rate of a page changes, a copy that was stale before stays so: the mean state is what
+// crawls bring in the mean, also in the world of mean dynamics.
+func TestMeanOfPagesThatChange(t *testing.T) {
+	in := env.Instance{ID: "a", Budget: 1, Sources: []env.Source{env.NewPage("a", .5, 2), env.NewPage("b", 1, 1)}}
+	slow, fast := in.Sources[0], in.Sources[0]
+	slow.Decay, fast.Decay = .02, 1
+	in.Changes = []env.Change{{At: 3, Sources: []env.Source{slow}}, {At: 10, Sources: []env.Source{fast}}}
+	in = in.Pages()
+	play := func(w env.World) (mean, earned float64) {
+		for epoch := range 12 {
+			if epoch == 1 {
+				must(w.Step([]int{0}))
+			} else {
+				must(w.Step(nil))
+			}
+		}
+		mean = w.View().Mean[0]
+		return mean, must(w.Step([]int{0}))[0].Interest
+	}
+	const seeds = 20_000
+	var mean, earned float64
+	for seed := range uint64(seeds) {
+		x, found := play(must(env.NewPages(in, seed, env.PagesOptions{})))
+		mean, earned = x, earned+found/seeds
+	}
+	near(t, "mean state", mean, earned, .02)
+	dynamics, _ := play(must(env.NewMean(in, false)))
+	near(t, "mean dynamics", dynamics, mean, 1e-12)
+}
+
 // TestPagesAlike: what a crawl shows does not depend on the crawls before the last one, nor on
 // those of other pages: two worlds of a seed are one.
 func TestPagesAlike(t *testing.T) {
