@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -126,18 +127,17 @@ func TestDoubt(t *testing.T) {
 
 // TestFirstCrawl: a first crawl that shows the last twenty items of a feed, most of
 // them from before the start, tells the rate as exactly as twenty items can, also where
-// one more has a wrong date.
+// one or two more have a wrong date.
 func TestFirstCrawl(t *testing.T) {
 	r := stream.New(4, stream.Test)
 	for _, rate := range []float64{.04, .4, 4} {
 		var mean float64
 		for k := range 200 {
-			wrong := k%2 == 0
 			c := env.Crawled{Age: 3}
 			for a := r.ExpFloat64() / rate; len(c.Items) < 20; a += r.ExpFloat64() / rate {
 				c.Items = append(c.Items, env.Item{Age: a, Interest: math.Exp(-.2 * a)})
 			}
-			if wrong {
+			for range k % 3 {
 				c.Items = append(c.Items, env.Item{Age: 490_000, Interest: 1})
 			}
 			slices.Reverse(c.Items)
@@ -147,6 +147,31 @@ func TestFirstCrawl(t *testing.T) {
 		}
 		if off := mean - math.Log(rate); math.Abs(off) > .08 {
 			t.Errorf("rate %v: ln of the estimate is off by %.3f", rate, off)
+		}
+	}
+}
+
+// TestBackdated: an item that a source shows as new, and that is dated long before all others of it, counts
+// as one and says nothing of the time between, however many of them there are.
+func TestBackdated(t *testing.T) {
+	for _, every := range []int{1, 10, 1000} {
+		for _, truncated := range []bool{false, true} {
+			e, r, items := New(terms(1), 1000, true), stream.New(6, stream.Test), 0
+			for k := range 700 {
+				c := draw(r, 0, env.NewSource("", 2, 1e-9, 1), 4, func(*stream.Rand) float64 { return 1 })
+				c.Truncated = truncated
+				for j := range c.Items {
+					if items++; k >= 500 && items%every == 0 {
+						c.Items[j].Age = 17_000
+					}
+				}
+				slices.SortFunc(c.Items, func(a, b env.Item) int { return cmp.Compare(b.Age, a.Age) })
+				e.Add(c, 4*k)
+				e.Fit()
+			}
+			if got, _, _ := e.Source(0); math.Abs(got.Rate/2-1) > .1 {
+				t.Errorf("one in %d backdated, truncated %v: %.3f items per epoch; want 2", every, truncated, got.Rate)
+			}
 		}
 	}
 }

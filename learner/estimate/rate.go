@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"slices"
 
 	"ephemera/env"
 )
@@ -65,16 +66,34 @@ func (s *source) addReach(seen, oldest, keep float64) {
 	}
 }
 
-// plausible returns the items of a crawl without those from before the first crawl
-// whose date must be wrong. All n items are younger than age a where the oldest has the
-// age A with the chance (a/A)ⁿ⁻¹.
+// plausible returns the items of a crawl, the oldest first, without dates that must be wrong, since they lie
+// long before all that is known. Of n other items, younger than a, and N known ones, younger than b, none is
+// as old as A with the chance (a/A)ⁿ(b/A)ᴺ. Items with such a date, such as 1970, are left out of a first
+// crawl. Later they count as dated when they were found.
 func (s *source) plausible(c *env.Crawled) []env.Item {
-	items := c.Items
-	for len(items) > 1 && items[0].Age > s.Span+float64(c.Age) &&
-		float64(len(items)-1)*math.Log(items[0].Age/max(1, items[1].Age)) > unlikely {
-		items = items[1:]
+	items, known, wrong := c.Items, max(1, s.Span+float64(c.Age)), 0
+	for wrong < len(items) && items[wrong].Age > known {
+		oldest, next := items[wrong].Age, wrong+1 // beyond those of one date
+		for next < len(items) && items[next].Age == oldest {
+			next++
+		}
+		off := s.Rate.Items * math.Log(oldest/known)
+		if next < len(items) {
+			off += float64(len(items)-next) * math.Log(oldest/max(1, items[next].Age))
+		}
+		if off <= unlikely {
+			break
+		}
+		wrong = next
 	}
-	return items
+	if wrong == 0 || s.Span == 0 {
+		return items[wrong:]
+	}
+	dated := slices.Clone(items[wrong:])
+	for _, it := range items[:wrong] {
+		dated = append(dated, env.Item{Interest: it.Interest})
+	}
+	return dated
 }
 
 // stepRate finds the mode of ln λ given N items in E epochs and the law of the
