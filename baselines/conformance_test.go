@@ -58,6 +58,7 @@ func TestPoliciesKeepTheContract(t *testing.T) {
 		}{
 			{"whittle on the state", func() env.Policy[env.Observed] { return NewWhittleObserved(in, false) }},
 			{"literal whittle on the state", func() env.Policy[env.Observed] { return NewWhittleObserved(in, true) }},
+			{"packed whittle on the state", func() env.Policy[env.Observed] { return NewWhittlePackedObserved(in) }},
 			{"myopic on the state", func() env.Policy[env.Observed] { return NewMyopicObserved(in) }},
 			{"stochastic", func() env.Policy[env.Observed] { return NewStochasticWhittle(in, env.MarksConstant) }},
 			{"learned stochastic", func() env.Policy[env.Observed] {

@@ -99,18 +99,27 @@ type byIndex[O env.Knowledge] struct {
 	key []float64
 	// fill writes the index of every source into key.
 	fill func(key []float64, o *O)
+	pack bool // the crawls of an epoch are chosen by the selector's pack
 }
 
 // NewByIndex returns the policy that crawls by decreasing index; fill writes the
 // index of every source into key.
 func NewByIndex[O env.Knowledge](t env.Terms, fill func(key []float64, o *O)) env.Policy[O] {
+	return newByIndex(t, fill)
+}
+
+func newByIndex[O env.Knowledge](t env.Terms, fill func(key []float64, o *O)) *byIndex[O] {
 	return &byIndex[O]{sel: NewSelector(t.Costs, t.Budget), key: make([]float64, len(t.Costs)), fill: fill}
 }
 
 // Select implements env.Policy.
 func (p *byIndex[O]) Select(dst []int, o *O) []int {
 	p.fill(p.key, o)
-	return p.sel.Within(online(o)).Top(dst, p.key)
+	all := p.sel.Within(online(o)).candidates(p.key)
+	if p.pack {
+		return p.sel.pack(dst, all)
+	}
+	return p.sel.top(dst, all)
 }
 
 // WhittleAt returns what [NewWhittle] ranks by: the exact Whittle index of source i at an
@@ -176,10 +185,22 @@ func NewWhittleObserved(in env.Instance, literal bool) env.Policy[env.Observed] 
 	if literal {
 		f = index.WhittleLiteral
 	}
+	return newWhittleObserved(in, f)
+}
+
+func newWhittleObserved(in env.Instance, f func(s env.Source, x float64) float64) *byIndex[env.Observed] {
 	src := in.Sources
-	return NewByIndex(in.Terms(), func(key []float64, o *env.Observed) {
+	return newByIndex(in.Terms(), func(key []float64, o *env.Observed) {
 		for i, x := range o.State {
 			key[i] = f(src[i], x)
 		}
 	})
+}
+
+// NewWhittlePackedObserved is NewWhittleObserved with the crawls of an epoch packed into
+// the budget, as NewWhittlePacked does.
+func NewWhittlePackedObserved(in env.Instance) env.Policy[env.Observed] {
+	p := newWhittleObserved(in, index.Whittle)
+	p.pack = true
+	return p
 }

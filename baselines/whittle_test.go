@@ -20,6 +20,20 @@ func TestWhittlePoliciesAgree(t *testing.T) {
 	}
 }
 
+// In the mean dynamics a state says what an age does, also where costs differ and crawls are
+// packed, which earns more than the order of the index alone.
+func TestPackedWhittlePoliciesAgree(t *testing.T) {
+	in := env.Paper(2)
+	for i := range in.Sources {
+		in.Sources[i].Cost = []float64{.7, 1.1, 1.6}[i%3]
+	}
+	atAge := run(t, in, NewWhittlePacked(in), 2000)
+	envtest.Near(t, "reward on the state", run(t, in, NewWhittlePackedObserved(in), 2000), atAge, 1e-12)
+	if alone := run(t, in, NewWhittleObserved(in, false), 2000); atAge < 1.001*alone {
+		t.Errorf("packed it earns %v; want more than the %v of the index alone", atAge, alone)
+	}
+}
+
 // With budget to spare a source whose interest rises at first is left alone until
 // H(s)/s is greatest: the relaxed optimum, which greedy does not earn.
 func TestWhittleWaits(t *testing.T) {

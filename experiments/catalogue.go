@@ -303,8 +303,10 @@ var policies = slices.Concat([]Entry{
 			}))},
 	{Name: "whittle-believed", About: "exact Whittle index of the parameters that are believed",
 		Levels: onlyModel, NeedsBelief: true, New: model(baselines.NewWhittle)},
-	{Name: "whittle-packed", About: "the same at the age, with crawls of unequal cost packed into the budget",
-		Levels: onlyModel, NeedsUnequalCosts: true, New: model(baselines.NewWhittlePacked)},
+	{Name: "whittle-packed", About: "exact Whittle index, with crawls of unequal cost packed into the budget",
+		Levels: modelOrState, NeedsUnequalCosts: true, New: byLevel(
+			model(baselines.NewWhittlePacked),
+			policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittlePackedObserved(k.Instance) }))},
 	{Name: "whittle-literal", About: "Theorem 1 as printed, with index 0 above the ceiling", Levels: onlyState,
 		New: policy(func(k Inputs) env.Policy[env.Observed] { return baselines.NewWhittleObserved(k.Instance, true) })},
 	{Name: "stochastic", About: "Whittle index of the stochastic model on the true state",
