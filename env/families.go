@@ -237,7 +237,7 @@ var variants = func() map[string]func(s *Source, draw drawer) {
 // setLaw gives a source another law, without what only the law before could have.
 func (s *Source) setLaw(law Law) {
 	if law != s.law().name {
-		s.Shape = 0
+		s.Shape, s.Recall, s.False = 0, 0, 0
 	}
 	if s.Law = law; s.Unbounded() {
 		s.Window = math.Inf(1)
@@ -262,7 +262,8 @@ func CheckLaw(law string) error {
 //	                           half batches of 20 and a window of 2/c; drawn from
 //	                           the seed for each source
 //
-// Its ID is that of the instance and the law. It panics if the law is unknown.
+// The objective freshness goes with the law of pages. The ID is that of the instance and the
+// law. It panics if the law is unknown.
 func (in Instance) WithLaw(law string, seed uint64) Instance {
 	variant := variants[law]
 	if variant == nil {
@@ -280,6 +281,9 @@ func (in Instance) WithLaw(law string, seed uint64) Instance {
 	in.Sources, in.Changes = changed(in.Sources), slices.Clone(in.Changes)
 	for k := range in.Changes {
 		in.Changes[k].Sources = changed(in.Changes[k].Sources)
+	}
+	if slices.ContainsFunc(in.Sources, func(s Source) bool { return s.Law != in.Objective.Law }) {
+		in.Objective = Objective{} // the aim is that of pages
 	}
 	return in
 }

@@ -182,6 +182,12 @@ func TestWithLaw(t *testing.T) {
 	if shape := in.WithLaw("power", 1).Sources[0].Shape; shape != 2 {
 		t.Errorf("a source that has the law has the shape %v; want 2", shape)
 	}
+	// Pages with another law are sources of items, and no copies are to be kept fresh.
+	for law, want := range map[string]env.Law{"delay": "", "freshness": env.LawFreshness} {
+		if in, err := env.Named("pages-pinged:20:"+law, 0); err != nil || in.Objective.Law != want {
+			t.Errorf("%s has the objective %q, error %v; want %q", in.ID, in.Objective.Law, err, want)
+		}
+	}
 }
 
 func TestNamed(t *testing.T) {
