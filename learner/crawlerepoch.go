@@ -196,19 +196,24 @@ func (c *Crawler) goBack(now time.Time) {
 	c.overdue = ring.New(len(c.src), 1024)
 	c.overdue.Due(nil, epoch-1)
 	for i := range c.src {
-		p := &c.src[i]
-		c.view.Last[i], p.Added = min(c.view.Last[i], epoch-1), min(p.Added, epoch)
-		if p.Feedback > epoch {
-			p.Feedback = epoch
-			p.Due = max(epoch, p.Due-latest+epoch)
-			c.limits.NotBefore[i] = max(epoch, c.limits.NotBefore[i]-latest+epoch)
-		}
-		if p.Name != "" && p.Rules.Longest > 0 {
-			p.Due = min(p.Due, max(epoch, p.Feedback+int(p.Rules.Longest/c.opt.Epoch), c.limits.NotBefore[i]))
-			c.remind(i)
-		}
+		c.goBackAt(i, latest, epoch)
 	}
 	c.begin(epoch)
+}
+
+// goBackAt has source i go back from the latest epoch to one of before.
+func (c *Crawler) goBackAt(i, latest, epoch int) {
+	p := &c.src[i]
+	c.view.Last[i], p.Added = min(c.view.Last[i], epoch-1), min(p.Added, epoch)
+	if p.Feedback > epoch {
+		p.Feedback = epoch
+		p.Due = max(epoch, p.Due-latest+epoch)
+		c.limits.NotBefore[i] = max(epoch, c.limits.NotBefore[i]-latest+epoch)
+	}
+	if p.Name != "" && p.Rules.Longest > 0 {
+		p.Due = min(p.Due, max(epoch, p.Feedback+int(p.Rules.Longest/c.opt.Epoch), c.limits.NotBefore[i]))
+		c.remind(i)
+	}
 }
 
 // learn has the learner take up the crawls of this epoch.

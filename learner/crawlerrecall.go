@@ -199,8 +199,9 @@ func (c *Crawler) Recall(now time.Time, sources iter.Seq[Recalled]) (anew int, e
 
 // AddAgain adds a source that was removed, with what SourceState returned before. What its next
 // crawl finds has gathered since the last one before it was removed; of one in the very epoch in
-// which it was, only the time counts. With a state of another learner, or of epochs of another
-// length under an objective other than freshness, it is a new source, and that is reported.
+// which it was, only the time counts. If the clock was set back meanwhile, it goes back as the others
+// did. With a state of another learner, or of epochs of another length under an objective other than
+// freshness, it is a new source, and that is reported.
 func (c *Crawler) AddAgain(name string, s Source, state []byte) (anew bool, err error) {
 	if err := c.Add(name, s); err != nil {
 		return false, err
@@ -216,6 +217,9 @@ func (c *Crawler) AddAgain(name string, s Source, state []byte) (anew bool, err 
 	}
 	if crawled != nil {
 		c.view.Last[i] = at
+	}
+	if now := max(0, c.view.Epoch); at > now {
+		c.goBackAt(i, at, now)
 	}
 	c.resume(i)
 	return false, nil

@@ -311,3 +311,41 @@ func TestAddAgain(t *testing.T) {
 		t.Errorf("a source that is there was added: %v", anew)
 	}
 }
+
+// TestAddAgainEarlier: a source that is added again after the clock was set back was crawled just now, as one that
+// stayed, and what is saved then is taken up.
+func TestAddAgainEarlier(t *testing.T) {
+	c, now := newTestCrawler(t, CrawlerOptions{Budget: 2}), began
+	rules := Source{Longest: 30 * time.Hour}
+	for _, name := range []string{"left", "stayed"} {
+		if err := c.Add(name, rules); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		now = now.Add(time.Hour)
+		for _, name := range c.Select(now, 2) {
+			if err := c.Update(Crawl{Source: name, At: now, Items: []Item{{Published: now}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	state, err := c.SourceState("left")
+	if err == nil {
+		err = c.Remove("left")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Select(now.Add(-20*time.Hour), 0)
+	if anew, err := c.AddAgain("left", rules, state); anew || err != nil {
+		t.Fatalf("it began anew: %v, %v", anew, err)
+	}
+	c = restarted(t, c)
+	left, err := c.Belief("left")
+	stayed, err2 := c.Belief("stayed")
+	same := left.Last.Equal(stayed.Last) && left.Free.Equal(stayed.Free) && left.Due.Equal(stayed.Due)
+	if err != nil || err2 != nil || !same {
+		t.Errorf("%v, %v: one that was added again is\n%+v\nand one that stayed\n%+v", err, err2, left, stayed)
+	}
+}
