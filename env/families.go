@@ -334,8 +334,8 @@ func namedAllowed() string {
 //	FILE.toml         an instance file, see [Load]
 //
 // An instance's ID, such as lognormal/50/7, is understood as well. Budget 0
-// stands for the instance's own budget: that of the file, and 1 for the
-// others. The instance is valid; the error says what is allowed.
+// stands for the instance's own budget: that of the file, and for the others 1, or what
+// a crawl may cost at least and all together at most. The instance is valid; the error says what is allowed.
 func Named(name string, budget float64) (Instance, error) {
 	in, err := named(name)
 	if err != nil {
@@ -388,7 +388,7 @@ func named(name string) (Instance, error) {
 			}
 		}
 		in = build(n, 1, seed)
-		in.Budget = math.Max(1, in.Cheapest()) // a crawl may cost more than 1
+		in.Budget = math.Min(math.Max(1, in.Cheapest()), in.TotalCost()) // all crawls may cost more than 1, or less
 	} else if len(parts) > 1 || parts[0] != "paper" {
 		return Instance{}, fmt.Errorf("unknown instance %q; %s; allowed laws are %s",
 			name, namedAllowed(), LawsAllowed("and"))

@@ -206,6 +206,7 @@ func TestNamed(t *testing.T) {
 		{"lognormal/50/7", 5, "lognormal/50/7", 50, 5},
 		{"wide:3:18446744073709551615", 2, "wide/3/18446744073709551615", 3, 2},
 		{"mixed:20:3", 4, "mixed/20/3", 20, 4},
+		{"mixed:1:2", 0, "mixed/1/2", 1, env.Mixed(1, 1, 2).TotalCost()},
 		{"drift:20", 4, "drift/20/1", 20, 4},
 		{"paper:power", 2, "paper/power", 4, 2},
 		{"lognormal:9:7:mixture", 2, "lognormal/9/7/mixture", 9, 2},
