@@ -261,6 +261,32 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestClockWithinEpoch: however often the clock is set back within an epoch, its budget is spent once.
+func TestClockWithinEpoch(t *testing.T) {
+	c := newTestCrawler(t, CrawlerOptions{Budget: 4})
+	for k := range 40 {
+		if err := c.Add(fmt.Sprint("s", k), Source{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crawls, now := 0, began.Add(10*time.Hour+50*time.Minute)
+	for k := range 5 {
+		for _, name := range c.Select(now, 3) {
+			crawls++
+			if err := c.Update(Crawl{Source: name, At: now}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now = now.Add(-5 * time.Minute)
+		if k == 2 {
+			c = restarted(t, c)
+		}
+	}
+	if crawls != 4 {
+		t.Errorf("%d crawls in an epoch; allowed are 4", crawls)
+	}
+}
+
 // TestUnknownWorth: an item whose worth is not known yet is an item.
 func TestUnknownWorth(t *testing.T) {
 	items := map[bool]float64{} // per hour, by whether their worth is known

@@ -189,10 +189,12 @@ func (c *Crawler) setClock(now time.Time) {
 // as old as it was then. What was reported later was reported just now, and what was left of a wait
 // is left.
 func (c *Crawler) goBack(now time.Time) {
-	latest := c.view.Epoch
-	c.learn()
 	c.now = now
-	epoch := c.epochOf(now)
+	latest, epoch := c.view.Epoch, c.epochOf(now)
+	if epoch == latest {
+		return // what it has planned goes on
+	}
+	c.learn()
 	c.overdue = ring.New(len(c.src), 1024)
 	c.overdue.Due(nil, epoch-1)
 	for i := range c.src {
