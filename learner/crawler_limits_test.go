@@ -194,6 +194,56 @@ func TestLostOfLongest(t *testing.T) {
 	}
 }
 
+// TestLongestOfOthers: overdue sources of which the budget, or the limit of their group, lets no more be crawled
+// keep others that are overdue waiting for nothing.
+func TestLongestOfOthers(t *testing.T) {
+	const longest = 12 * time.Hour
+	for _, before := range []struct {
+		name  string
+		n     int
+		rules Source
+	}{
+		{"of a cost above the budget", 1, Source{Cost: 5, Longest: time.Hour}},
+		{"of one group", 100, Source{Group: "host", Longest: time.Hour}},
+	} {
+		c, now := newTestCrawler(t, CrawlerOptions{Budget: 4, PerGroup: 1}), began
+		add := func(name string, rules Source) {
+			if err := c.Add(name, rules); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for k := range before.n {
+			add(fmt.Sprint("before ", k), before.rules)
+		}
+		for k := range 20 {
+			add(fmt.Sprint("busy ", k), Source{})
+		}
+		add("quiet", Source{Longest: longest})
+		last := map[string]time.Time{}
+		for range 200 {
+			for _, name := range c.Select(now, 10) {
+				crawl := Crawl{Source: name, At: now}
+				if strings.HasPrefix(name, "busy") {
+					crawl.Items = publish(0, now.Add(-4*time.Hour), now)
+				}
+				if err := c.Update(crawl); err != nil {
+					t.Fatal(err)
+				}
+				last[name] = now
+			}
+			if at := last["quiet"]; !at.IsZero() && now.Sub(at) > longest {
+				t.Errorf("behind sources %s one waits for %v; its longest interval is %v",
+					before.name, now.Sub(at), longest)
+				break
+			}
+			now = now.Add(time.Hour)
+		}
+		if last["quiet"].IsZero() {
+			t.Errorf("behind sources %s one is never crawled", before.name)
+		}
+	}
+}
+
 // TestSent: a source that sends its items is crawled when its longest interval ends, all the same.
 func TestSent(t *testing.T) {
 	c := newTestCrawler(t, CrawlerOptions{Budget: 1})

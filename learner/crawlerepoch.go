@@ -243,16 +243,22 @@ func (c *Crawler) learn() {
 }
 
 // first returns the sources that have waited for their longest interval, the longest
-// waiting as many as the budget allows, in rising order.
+// waiting as many as the limits allow, in rising order.
 func (c *Crawler) first(dst []int) []int {
 	due := c.overdue.Due(nil, c.view.Epoch)
 	slices.SortStableFunc(due, func(i, j int32) int { return cmp.Compare(c.src[i].Due, c.src[j].Due) })
 	var cost float64
+	crawls := map[int32]int{} // by group
 	for _, i := range due {
 		c.overdue.Add(int(i), c.view.Epoch+1) // until it is crawled
-		if cost += c.src[i].Rules.Cost; env.Fits(cost, c.limits.Budget) {
-			dst = append(dst, int(i))
+		group, with := c.limits.Group[i], cost+c.src[i].Rules.Cost
+		full := c.limits.PerGroup > 0 && group != 0 && crawls[group] == c.limits.PerGroup
+		if full || !env.Fits(with, c.limits.Budget) {
+			continue // those behind it do not wait for it
 		}
+		cost = with
+		crawls[group]++
+		dst = append(dst, int(i))
 	}
 	slices.Sort(dst)
 	return dst
