@@ -244,6 +244,45 @@ func TestLongestOfOthers(t *testing.T) {
 	}
 }
 
+// TestLargeGroup: a group with many more sources than it may have crawls leaves the others all of the budget that it
+// cannot spend, from the beginning on.
+func TestLargeGroup(t *testing.T) {
+	c, now := newTestCrawler(t, CrawlerOptions{Budget: 4, PerGroup: 1}), began
+	for k := range 330 {
+		rules := Source{Group: "host"}
+		if k >= 300 {
+			rules.Group = ""
+		}
+		if err := c.Add(fmt.Sprint(k), rules); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last, crawls := map[string]time.Time{}, 0
+	for hour := range 400 {
+		for _, name := range c.Select(now, 10) {
+			crawl := Crawl{Source: name, At: now}
+			if at := last[name]; !at.IsZero() {
+				crawl.Items = publish(1, at, now)
+			}
+			if err := c.Update(crawl); err != nil {
+				t.Fatal(err)
+			}
+			last[name] = now
+			crawls++
+		}
+		if now = now.Add(time.Hour); hour == 40 {
+			for k := 300; k < 330; k++ {
+				if last[fmt.Sprint(k)].IsZero() {
+					t.Errorf("source %d is not crawled in %d hours, in which there were %d crawls", k, hour, crawls)
+				}
+			}
+		}
+	}
+	if crawls < 1590 {
+		t.Errorf("%d crawls, of 1600", crawls)
+	}
+}
+
 // TestSent: a source that sends its items is crawled when its longest interval ends, all the same.
 func TestSent(t *testing.T) {
 	c := newTestCrawler(t, CrawlerOptions{Budget: 1})

@@ -96,9 +96,11 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 		l.wakeAll(o.Epoch)
 	}
 	s.present()
+	clear(l.inGroup)
 	var unknown float64
 	count := func(i int32) {
-		if c := l.terms.Costs[i]; l.terms.Affordable(int(i)) && o.Allowed(int(i)) {
+		if l.terms.Affordable(int(i)) && o.Allowed(int(i)) {
+			c := l.enter(int(i), o)
 			cost += c
 			if o.Last[i] < 0 {
 				unknown += c
@@ -116,8 +118,14 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 	}
 	due(o.Epoch)
 	want := enough * l.terms.Budget
-	for ; unknown < want && len(s.Line) > 0; s.Line = s.Line[1:] {
-		if i := s.Line[0]; s.Wake[i] == unseen {
+	for n := len(s.Line); unknown < want && n > 0; n-- {
+		i := s.Line[0]
+		s.Line = s.Line[1:]
+		switch g, most := l.group(int(i), o); {
+		case s.Wake[i] != unseen:
+		case g != nil && *g >= most:
+			s.Line = append(s.Line, i)
+		default:
 			s.wake(i)
 			count(i)
 		}
@@ -126,6 +134,40 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 		due(s.ring.Next())
 	}
 	return cost
+}
+
+// group returns how many of the sources that are awake and allowed are in the group of source i, and how many of
+// them count; nil where the crawls of its group have no limit.
+func (l *Learner) group(i int, o *env.Online) (n *int, most int) {
+	if o.Limits == nil || o.Limits.PerGroup == 0 || o.Limits.Group[i] == 0 {
+		return nil, 0
+	}
+	g := int(o.Limits.Group[i])
+	if more := g + 1 - len(l.inGroup); more > 0 {
+		l.inGroup = append(l.inGroup, make([]int, more)...)
+	}
+	return &l.inGroup[g], enough * o.Limits.PerGroup
+}
+
+// enter takes in that source i is awake, and returns what that adds to the cost of those that are: nothing where
+// its group has more than it may have crawls.
+func (l *Learner) enter(i int, o *env.Online) float64 {
+	if n, most := l.group(i, o); n != nil {
+		if *n++; *n > most {
+			return 0
+		}
+	}
+	return l.terms.Costs[i]
+}
+
+// leave is the converse of enter.
+func (l *Learner) leave(i int, o *env.Online) float64 {
+	if n, most := l.group(i, o); n != nil {
+		if *n--; *n >= most {
+			return 0
+		}
+	}
+	return l.terms.Costs[i]
 }
 
 // putToSleep puts to sleep the sources that may not be crawled yet and, of the others, which
@@ -164,13 +206,13 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 	}
 	for _, k := range l.order {
 		i := int(s.Awake[k])
-		if cost -= l.terms.Costs[i]; cost < enough*l.terms.Budget {
+		if cost -= l.leave(i, o); cost < enough*l.terms.Budget {
 			break
 		}
 		if l.waits[k] > margin {
 			sleep(i, l.waits[k])
 		} else {
-			cost += l.terms.Costs[i]
+			cost += l.enter(i, o)
 		}
 	}
 	s.present()
