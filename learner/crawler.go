@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"ephemera/baselines/ring"
@@ -301,6 +302,7 @@ func (c *Crawler) Remove(name string) error {
 		c.src[c.done[k].Source].Done = k + 1
 		c.done = c.done[:last]
 	}
+	c.plan = slices.DeleteFunc(c.plan, func(j int) bool { return j == i })
 	c.overdue.Remove(i)
 	*p = place{Rules: free}
 	c.open.Remove(i)

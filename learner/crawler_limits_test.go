@@ -283,6 +283,28 @@ func TestLargeGroup(t *testing.T) {
 	}
 }
 
+// TestRemoveOfPlanned: what is left of an epoch's plan says nothing of a source that takes the place of one that was
+// removed: it has another cost and group.
+func TestRemoveOfPlanned(t *testing.T) {
+	c := newTestCrawler(t, CrawlerOptions{Budget: 2, PerGroup: 1})
+	add := func(name string, rules Source) {
+		if err := c.Add(name, rules); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("a", Source{Group: "x"})
+	add("b", Source{Group: "y"})
+	c.Select(began, 0)
+	if err := c.Remove("b"); err != nil {
+		t.Fatal(err)
+	}
+	add("c", Source{Group: "x", Cost: 2})
+	c = restarted(t, c)
+	if names := c.Select(began, 5); !slices.Equal(names, []string{"a"}) {
+		t.Errorf("%v are crawled, in an epoch with a budget of 2 and one crawl of a group", names)
+	}
+}
+
 // TestSent: a source that sends its items is crawled when its longest interval ends, all the same.
 func TestSent(t *testing.T) {
 	c := newTestCrawler(t, CrawlerOptions{Budget: 1})

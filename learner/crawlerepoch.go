@@ -31,12 +31,11 @@ func (c *Crawler) Select(now time.Time, n int) (names []string) {
 	for len(c.plan) > 0 && len(names) < n {
 		i := c.plan[0]
 		c.plan = c.plan[1:]
-		p := &c.src[i]
-		if p.Name == "" || !c.view.Allowed(i) {
-			continue // removed or crawled since the epoch began
+		if !c.view.Allowed(i) {
+			continue // crawled since the epoch began
 		}
 		c.hand(i)
-		names = append(names, p.Name)
+		names = append(names, c.src[i].Name)
 	}
 	return names
 }

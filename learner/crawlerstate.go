@@ -204,6 +204,8 @@ func (c *Crawler) restoreLists(d *CrawlerState) error {
 			return err
 		}
 	}
+	// Older versions left removed sources in the plan.
+	d.Plan = slices.DeleteFunc(d.Plan, func(i int) bool { return c.src[i].Name == "" })
 	c.free, c.plan, c.done = d.Free, d.Plan, d.Done
 	return nil
 }
