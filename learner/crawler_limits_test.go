@@ -498,13 +498,13 @@ func TestShiftOfHours(t *testing.T) {
 }
 
 // TestCarry: of a budget that is no whole number of crawls an epoch all is spent, if what is left
-// is carried on.
+// is carried on, also where the crawler is saved and loaded.
 func TestCarry(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		carry  bool
-		crawls int
-	}{{"left unspent", false, 80}, {"carried on", true, 100}} {
+		name            string
+		carry, restarts bool
+		crawls          int
+	}{{"left unspent", false, false, 80}, {"carried on", true, false, 100}, {"carried on, saved", true, true, 100}} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := NewCrawler(began, CrawlerOptions{Budget: 2.5, Epoch: time.Hour})
 			if err != nil {
@@ -520,7 +520,10 @@ func TestCarry(t *testing.T) {
 			}
 			crawls, now := 0, began
 			for range 40 {
-				now = now.Add(time.Hour)
+				if now = now.Add(time.Hour); tt.restarts {
+					c = restarted(t, c)
+					c.Carry() // which changes nothing
+				}
 				for _, name := range c.Select(now, 20) {
 					crawls++
 					if err := c.Update(Crawl{Source: name, At: now}); err != nil {

@@ -28,6 +28,8 @@ type CrawlerState struct {
 	Free     []int         `json:"free"`
 	Plan     []int         `json:"plan"`
 	Done     []env.Crawled `json:"done"` // interest that is not known yet is −1
+	Carries  bool          `json:"carries,omitempty"`
+	Left     float64       `json:"left,omitempty"` // of the budget, for the next epoch
 }
 
 // placeState is one source, as data.
@@ -64,7 +66,7 @@ func (c *Crawler) header(state any) (s Saved, err error) {
 		Objective: c.opt.Objective,
 	}
 	s.Crawls = &CrawlerState{
-		PerGroup: c.opt.PerGroup, Budget: c.limits.Budget, Now: c.now, Epoch: c.view.Epoch, Origin: c.origin,
+		PerGroup: c.opt.PerGroup, Budget: c.opt.Budget, Now: c.now, Epoch: c.view.Epoch, Origin: c.origin,
 	}
 	s.State, err = json.Marshal(state)
 	return s, err
@@ -84,6 +86,7 @@ func (c *Crawler) Save(w io.Writer) error {
 		return err
 	}
 	s.Crawls.Sources, s.Crawls.Free, s.Crawls.Plan, s.Crawls.Done = len(c.src), c.free, c.plan, c.done
+	s.Crawls.Carries, s.Crawls.Left = c.carries, c.left
 	b := bufio.NewWriter(w)
 	e := json.NewEncoder(b)
 	err = e.Encode(s)
@@ -120,6 +123,7 @@ func (s *Saved) Crawler() (*Crawler, error) {
 		return nil, fmt.Errorf("epoch is %d; allowed are those from %v to %v", d.Epoch, c.start, d.Now)
 	}
 	c.view.Epoch, c.now, c.origin = d.Epoch, d.Now, cmp.Or(d.Origin, s.Start)
+	c.carries, c.left = d.Carries, min(max(0, d.Left), 1)
 	c.overdue.Due(nil, d.Epoch)
 	lines := json.NewDecoder(bytes.NewReader(s.sources))
 	lines.DisallowUnknownFields()
