@@ -129,18 +129,21 @@ func (c *calendar) spread(items, epochs *profile) {
 	}
 }
 
-// addCalendar takes in the items of a crawl, which sees so many epochs back.
-func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen, epoch int, keep float64) {
+// addCalendar takes in the items of a crawl, which sees so many epochs back. A part of an epoch
+// alone counts as one.
+func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen float64, epoch int, keep float64) {
 	for k := range c.Items {
 		c.Items[k] *= float32(keep)
 		c.Epochs[k] *= float32(keep)
 	}
 	c.Spread.Square *= keep
 	c.Spread.Mean *= keep
-	epochs := e.epochsBack(epoch, seen)
+	epochs := e.epochsBack(epoch, int(max(seen, math.Ceil(min(1, seen)))))
 	var items profile
 	for _, it := range crawl.Items {
-		e.count(&items, epoch-int(it.Age))
+		if it.Age <= seen {
+			e.count(&items, epoch-int(it.Age))
+		}
 	}
 	c.spread(&items, &epochs)
 	for k := range c.Items {

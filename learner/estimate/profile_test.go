@@ -3,7 +3,9 @@ package estimate
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"ephemera/env"
 )
@@ -124,6 +126,36 @@ func TestBetween(t *testing.T) {
 			want := sum / (math.Abs(n) * length)
 			if got := e.Between(0, epoch, n); math.Abs(got-want) > 1e-6*want {
 				t.Errorf("%v epochs of %v s from epoch %d: %v, want %v", n, length, epoch, got, want)
+			}
+		}
+	}
+}
+
+// Hours and days make no difference here. They are not made up of crawls that see a part of an epoch, as
+// that of a source which shows its last 20 items, or of items that are worth nothing any more.
+func TestPartOfAnEpoch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	deadline := env.Objective{Law: env.LawDeadline, Time: 80 * time.Minute}
+	for _, objective := range []env.Objective{env.Delay, deadline} {
+		terms := env.Terms{Start: 1_700_000_000, Length: 4800, Costs: []float64{1, 1, 1}, Objective: objective}
+		e := New(terms, 300, true)
+		rate := []float64{25, 5, 5} // items per epoch
+		for epoch := range 400 {
+			c := env.Crawled{Source: epoch % 3, Age: min(epoch+1, 3)}
+			for age := rng.ExpFloat64() / rate[c.Source]; age < float64(c.Age); {
+				if c.Items = append(c.Items, env.Item{Age: age, Interest: 1}); len(c.Items) == 20 {
+					c.Truncated = true
+					break
+				}
+				age += rng.ExpFloat64() / rate[c.Source]
+			}
+			slices.Reverse(c.Items)
+			e.Add(c, epoch)
+			e.Fit()
+			for k, share := range e.Profile {
+				if !(share > .02 && share < 15) {
+					t.Fatalf("%v, epoch %d: bin %d has the share %v", objective, epoch, k, share)
+				}
 			}
 		}
 	}

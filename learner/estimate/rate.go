@@ -43,7 +43,7 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) 
 	r.Items = keep*r.Items + items
 	r.Epochs = keep*r.Epochs + seen
 	if e.clock.dated() {
-		e.addCalendar(&s.Calendar, c, int(seen), epoch, keep)
+		e.addCalendar(&s.Calendar, c, seen, epoch, keep)
 	} else if items > 0 && oldest > 0 { // gaps are not the night; an item of age 0 was dated when it was found
 		s.addReach(seen, oldest, keep)
 	}
