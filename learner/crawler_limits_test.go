@@ -52,6 +52,9 @@ func TestFarDates(t *testing.T) {
 				if err != nil || !b.Due.IsZero() && b.Due.Before(date.Add(-time.Hour)) && years < 68 {
 					t.Errorf("due at %v: %v", b.Due, err)
 				}
+				if free := b.Free.AddDate(0, 0, 1); free.Before(date) && years < 68 || free.Before(now) {
+					t.Errorf("it may be crawled at %v, it says; allowed is from %v on", b.Free, date)
+				}
 				if near < 100 {
 					t.Errorf("the other source is crawled %d times", near)
 				}

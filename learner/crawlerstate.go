@@ -302,7 +302,7 @@ func (c *Crawler) Belief(source string) (b Belief, err error) {
 	return b, nil
 }
 
-// at returns the time at which an epoch begins.
+// at returns the time at which an epoch begins, 292 years after the start at most.
 func (c *Crawler) at(epoch int) time.Time {
-	return c.start.Add(time.Duration(epoch) * c.opt.Epoch)
+	return c.start.Add(min(time.Duration(epoch), math.MaxInt64/c.opt.Epoch) * c.opt.Epoch)
 }
