@@ -261,6 +261,30 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestClockByCenturies: a crawler whose first time was none, which is that of the year 1, goes on by the clock.
+func TestClockByCenturies(t *testing.T) {
+	c, err := NewCrawler(time.Time{}, CrawlerOptions{Epoch: time.Hour, Budget: 1})
+	if err == nil {
+		err = c.Add("a", Source{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	crawls := 0
+	for hour := range 10 {
+		now := began.Add(time.Duration(hour) * time.Hour)
+		for _, name := range c.Select(now, 1) {
+			crawls++
+			if err := c.Update(Crawl{Source: name, At: now}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if crawls != 10 {
+		t.Errorf("%d crawls in 10 hours; want 10", crawls)
+	}
+}
+
 // TestClockWithinEpoch: however often the clock is set back within an epoch, its budget is spent once.
 func TestClockWithinEpoch(t *testing.T) {
 	c := newTestCrawler(t, CrawlerOptions{Budget: 4})

@@ -177,7 +177,7 @@ func (c *Crawler) Shift(by time.Duration) { c.setClock(c.now.Add(by)) }
 // setClock goes on at a time as if it were the latest one: the first epoch was earlier or
 // later by as much.
 func (c *Crawler) setClock(now time.Time) {
-	c.start = c.start.Add(now.Sub(c.now)).Truncate(time.Second) // as it is saved
+	c.start = now.Add(-c.now.Sub(c.start)).Truncate(time.Second) // as it is saved
 	c.now = now
 	if c.items != nil {
 		c.items.SetStart(c.start.Unix())
