@@ -540,10 +540,16 @@ func TestDates(t *testing.T) {
 	if a := ask(t, q); a.Log.Rows != 2001 {
 		t.Errorf("%s; want all items from the first of the rest on", sentence("log", a))
 	}
+	behind := int64(1_704_000_000) // nothing is published in the second half
+	q.Log, q.Last = log(1, ""), &behind
+	if text := strings.Join(ask(t, q).Document().Notes, " "); strings.Contains(text, "NaN") {
+		t.Error(text)
+	}
+	q.Log = log(1, "a,0,1\nb,2000-01-01T00:00:00Z,1\nc,2024-02-01T00:00:00Z,1\n")
 	rounded := int64(1_699_000_000) // a little before the log, far after 1970 and 2000
 	q.First, q.Last = &rounded, nil
-	const behind = "over 27.77 days. 1 item dated far from the rest is left out: 2024-02-01 of c."
-	if text := sentence("log", ask(t, q)); !strings.Contains(text, behind) {
+	const month = "over 27.77 days. 1 item dated far from the rest is left out: 2024-02-01 of c."
+	if text := sentence("log", ask(t, q)); !strings.Contains(text, month) {
 		t.Error(text)
 	}
 	for _, c := range []struct {
