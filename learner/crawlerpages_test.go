@@ -243,6 +243,61 @@ func TestRecallPages(t *testing.T) {
 	}
 }
 
+// TestRecallPings: pings after a crawl of the same epoch are known after a kill, and of a page that was removed.
+func TestRecallPings(t *testing.T) {
+	c := newPageCrawler(t, 2)
+	if err := c.Add("a", Source{}); err != nil {
+		t.Fatal(err)
+	}
+	now := began
+	for hour := range 200 { // half of the pings are right
+		if err := c.Update(Crawl{Source: "a", At: now, Changed: hour%2 == 0}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Ping("a", now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Hour)
+	}
+	now = now.Add(-time.Hour)
+	state, err := c.SourceState("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pooled strings.Builder
+	if err := c.SavePooled(&pooled); err != nil {
+		t.Fatal(err)
+	}
+	fresh := func(c *Crawler) float64 {
+		c.Select(now.Add(2*time.Hour), 0)
+		b, err := c.Belief("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Fresh
+	}
+	killed := read(t, []byte(pooled.String()))
+	_, err = killed.Recall(now, func(yield func(Recalled) bool) { yield(Recalled{Name: "a", State: state}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := restarted(t, c)
+	if err := again.Remove("a"); err != nil {
+		t.Fatal(err)
+	}
+	if anew, err := again.AddAgain("a", Source{}, state); anew || err != nil {
+		t.Fatal(anew, err)
+	}
+	want := fresh(c)
+	if got := fresh(killed); !near(got, want, 1e-9) {
+		t.Errorf("after a kill the copy is fresh with the probability %v; without it with %v", got, want)
+	}
+	if got := fresh(again); !near(got, want, .05) {
+		t.Errorf("of a page that was removed the copy is fresh with the probability %v; of one that was not with %v",
+			got, want)
+	}
+}
+
 // TestPagesRefused: what belongs to freshness is refused elsewhere, with what is allowed.
 func TestPagesRefused(t *testing.T) {
 	delay := newTestCrawler(t, CrawlerOptions{Budget: 1, Objective: env.Delay})

@@ -50,6 +50,7 @@ type sourceState struct {
 	Learned   json.RawMessage `json:"learned"`        // before Crawled
 	Epoch     int             `json:"epoch"`          // of Crawled
 	Crawled   *env.Crawled    `json:"crawled,omitempty"`
+	Pings     int             `json:"pings,omitempty"` // after Crawled
 }
 
 // kin names the learner whose states of sources can be taken up.
@@ -118,7 +119,7 @@ func (c *Crawler) SourceState(name string) ([]byte, error) {
 		Last: c.view.Last[i], NotBefore: c.limits.NotBefore[i], Epoch: c.view.Epoch,
 	}
 	if k := p.Done - 1; k >= 0 {
-		s.Crawled = &c.done[k]
+		s.Crawled, s.Pings = &c.done[k], p.Pings
 	}
 	if s.Learned, err = json.Marshal(parts.Source(i)); err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (c *Crawler) AddAgain(name string, s Source, state []byte) (anew bool, err 
 		return true, nil
 	}
 	if crawled != nil {
-		c.view.Last[i] = at
+		c.view.Last[i], c.src[i].Pings = at, 0
 	}
 	if now := max(0, c.view.Epoch); at > now {
 		c.goBackAt(i, at, now)
@@ -260,7 +261,8 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 	}
 	p := &c.src[i]
 	p.Feedback = cmp.Or(s.Feedback, s.Epoch)
-	p.Added, p.Tries, c.view.Last[i], c.limits.NotBefore[i] = s.Added, s.Tries, s.Last, s.NotBefore
+	p.Added, p.Tries, p.Pings = s.Added, s.Tries, s.Pings
+	c.view.Last[i], c.limits.NotBefore[i] = s.Last, s.NotBefore
 	return s.Crawled, s.Epoch, nil
 }
 
