@@ -203,7 +203,11 @@ func (l *Learner) Remove(i int) {
 	l.open(i)
 	if l.Wake != nil {
 		l.ring.Remove(i)
-		l.Wake[i] = gone
+		if l.Wake[i] == unseen {
+			l.Wake[i] = left
+		} else {
+			l.Wake[i] = gone
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type schedule struct {
 	// Epoch at which each source wakes, or gone, unseen or awake; nil before the first decision.
 	Wake  []int32 `json:"wake"`
-	Line  []int32 `json:"line"`  // sources that are unseen, in the order in which they came, and some that were
+	Line  []int32 `json:"line"`  // sources that are unseen, in the order in which they came, and some that left
 	Awake []int32 `json:"awake"` // sources among which is chosen, and some that were
 	Next  int     `json:"next"`  // first epoch whose sources have not woken
 
@@ -35,6 +35,7 @@ const (
 	gone   = -1 - iota // it was removed
 	unseen             // nothing is known of it, and it waits in line
 	woken
+	left // it was removed while it waited in line: the next source in its place has its turn
 
 	sleepRounds = 2    // for how long a source sleeps at most
 	margin      = 24   // epochs before its threshold in which a source does not sleep: a day of hours,
@@ -78,8 +79,10 @@ func (s *schedule) wake(i int32) {
 
 // line has source i wait in line.
 func (s *schedule) line(i int) {
+	if s.Wake[i] != left {
+		s.Line = append(s.Line, int32(i))
+	}
 	s.Wake[i] = unseen
-	s.Line = append(s.Line, int32(i))
 }
 
 // present drops from the list of awake sources those that are awake no longer.
@@ -122,7 +125,9 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 		i := s.Line[0]
 		s.Line = s.Line[1:]
 		switch g, most := l.group(int(i), o); {
-		case s.Wake[i] != unseen:
+		case s.Wake[i] == left:
+			s.Wake[i] = gone
+		case s.Wake[i] != unseen: // it is there twice, in a state of an older version
 		case g != nil && *g >= most:
 			s.Line = append(s.Line, i)
 		default:
