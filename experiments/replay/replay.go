@@ -268,9 +268,10 @@ func (w window) looks(n int) float64 {
 
 // fixWindow finds the epochs of the log and how many crawls each has. Where there are
 // so many that the schedules would take long they get longer, and what is still too
-// much is left out at the beginning.
-func (a *Answer) fixWindow() {
-	first, last, n := float64(a.Log.First), float64(a.Log.Last), len(a.Log.Names)
+// much is left out at the beginning. They begin at the time first, and it reports whether it left out
+// what follows that.
+func (a *Answer) fixWindow(first float64) (cut bool) {
+	last, n := float64(a.Log.Last), len(a.Log.Names)
 	w := &a.window
 	longest := max(precise, min(coarse, float64(n)/a.Rate/rounds))
 	for hours := precise; ; hours = min(2*hours, longest) {
@@ -282,13 +283,13 @@ func (a *Answer) fixWindow() {
 		timetable := week / w.length * deciding * looks
 		enough := max(8, math.Floor((cmp.Or(a.patience, patience)-timetable)/(plays*looks)))
 		if epochs <= enough || a.First != nil {
-			return
+			return false
 		}
 		if hours == longest {
-			a.LeftOut = (epochs - enough) * w.length / day
 			w.begin = w.to - enough*w.length
 			w.from = w.begin
-			return
+			a.LeftOut = (w.begin - float64(a.Log.First)) / day
+			return true
 		}
 	}
 }
@@ -401,18 +402,22 @@ func (a *Answer) fixPace(ctx context.Context) (err error) {
 		a.Now = "every source in turn"
 		a.Rate = cmp.Or(a.Rate, float64(n)/usual)
 	}
-	if a.Rate == 0 {
-		for _, c := range a.Crawls {
-			if c.At >= first && c.At <= last {
-				a.Rate += 3600 / (last - first)
+	from := first
+	for ofCrawls, cut := a.Rate == 0, true; cut; from = a.window.begin {
+		if ofCrawls {
+			a.Rate = 0
+			for _, c := range a.Crawls {
+				if c.At >= from && c.At <= last {
+					a.Rate += 3600 / (last - from)
+				}
+			}
+			if a.Rate == 0 {
+				return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s",
+					unix(from), unix(last), a.Log.Path)
 			}
 		}
-		if a.Rate == 0 {
-			return fmt.Errorf("none of the crawls that are made now lies from %v to %v, the time of %s",
-				unix(first), unix(last), a.Log.Path)
-		}
+		cut = a.fixWindow(from) && ofCrawls
 	}
-	a.fixWindow()
 	w := &a.window
 	a.Budget = w.budget
 	if w.budget >= n {

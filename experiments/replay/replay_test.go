@@ -203,7 +203,7 @@ func TestLongLogs(t *testing.T) {
 		if c.first {
 			a.First = &a.Log.First
 		}
-		a.fixWindow()
+		a.fixWindow(0)
 		w := a.window
 		hours, played := w.length/3600, (w.to-w.begin)/day
 		if math.Abs(hours/c.hours-1) > .25 || math.Abs(played/c.played-1) > .02 ||
@@ -345,6 +345,25 @@ func TestNowFromFile(t *testing.T) {
 	if a.Silent() != 1 || math.Abs(a.Rate/2.1-1) > .02 || math.Abs(a.Rows[0].Interest/turn.Rows[0].Interest-1) > .01 {
 		t.Errorf("%d silent sources, %v crawls per hour, interest %v; want 1, 2.1, %v",
 			a.Silent(), a.Rate, a.Rows[0].Interest, turn.Rows[0].Interest)
+	}
+}
+
+// Where the beginning of a long log is left out, there are as many crawls as are made now in the rest.
+func TestNowOfALongLog(t *testing.T) {
+	fewShares(t)
+	rec := record(t, 20, 20)
+	from, to := float64(rec.First), float64(rec.Last)
+	middle := (from + to) / 2
+	q := Question{Log: rec, HalfLife: 4, Seed: 1, Workers: 2, patience: 4e4}
+	q.Crawls = append(inTurn(20, 20*3600, from, middle), inTurn(20, 5*3600, middle, to)...)
+	a := ask(t, q)
+	if a.LeftOut < 10 {
+		t.Fatalf("%v days are left out; want more than those in which crawls are rare", a.LeftOut)
+	}
+	for _, r := range a.Rows {
+		if perHour := r.Crawls / a.window.length * 3600; math.Abs(perHour/4-1) > .03 {
+			t.Errorf("%s makes %.2f crawls an hour; want 4", r.Policy, perHour)
+		}
 	}
 }
 
