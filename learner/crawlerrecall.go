@@ -257,8 +257,8 @@ func (c *Crawler) restoreSource(i int, known any, state []byte) (*env.Crawled, i
 	}
 	if s.Of != life {
 		c.rebase(&s, length, origin)
-		c.learner.(bySource).Rescale(i, length.Seconds()/c.opt.Epoch.Seconds())
 	}
+	c.learner.(bySource).Restored(i, length.Seconds()/c.opt.Epoch.Seconds())
 	p := &c.src[i]
 	p.Feedback = cmp.Or(s.Feedback, s.Epoch)
 	p.Added, p.Tries, p.Pings = s.Added, s.Tries, s.Pings

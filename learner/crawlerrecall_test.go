@@ -349,3 +349,46 @@ func TestAddAgainEarlier(t *testing.T) {
 		t.Errorf("%v, %v: one that was added again is\n%+v\nand one that stayed\n%+v", err, err2, left, stayed)
 	}
 }
+
+// TestAddAgainAmongNew: a source that is added again goes on where it was, and does not wait until as many new ones as
+// there are were crawled.
+func TestAddAgainAmongNew(t *testing.T) {
+	waits := map[bool]int{}
+	for _, again := range []bool{false, true} {
+		k := keep(t, CrawlerOptions{Budget: 2})
+		now, name := k.learn(stream.New(1, stream.Test), began, 300), "0"
+		for i := range 1000 {
+			if err := k.c.Add(fmt.Sprint("new ", i), Source{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k.c.Select(now, 0)
+		if again {
+			state, err := k.c.SourceState(name)
+			if err == nil {
+				err = k.c.Remove(name)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if anew, err := k.c.AddAgain(name, Source{}, state); anew || err != nil {
+				t.Fatal(anew, err)
+			}
+		}
+		for ; waits[again] < 1000; waits[again]++ {
+			now = now.Add(time.Hour)
+			names := k.c.Select(now, 2)
+			if slices.Contains(names, name) {
+				break
+			}
+			for _, name := range names {
+				if err := k.c.Update(Crawl{Source: name, At: now}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if waits[true] > waits[false]+1 {
+		t.Errorf("it waits for %d hours; as one that was not removed it would for %d", waits[true], waits[false])
+	}
+}

@@ -44,9 +44,9 @@ type bySource interface {
 	Common() any      // its State without that, for SetState
 	Pooled() any      // Common without anything that names a source
 	Source(i int) any // that of source i, a pointer that encoding/json reads and writes
-	// Rescale has what is known of page i, in epochs that last as long as k of the learner's, be in
-	// the learner's. Of items, k is 1.
-	Rescale(i int, k float64)
+	// Restored takes up what was written to Source(i), in epochs that last as long as k of the
+	// learner's. Of items, k is 1.
+	Restored(i int, k float64)
 }
 
 // header returns the first line of a state file, without places of sources.

@@ -55,11 +55,16 @@ func (l *Learner) open(i int) {
 	l.terms.Importance[i] = 1
 }
 
-// Rescale has what is known of page i, in epochs that last as long as k of these, be in these. What
-// is known of items goes with epochs of one length.
-func (l *Learner) Rescale(i int, k float64) {
+// Restored takes up what was written to Source(i), in epochs that last as long as k of these. What is known of
+// items goes with epochs of one length. A source that waited in line as a new one is looked at again, if it is
+// none.
+func (l *Learner) Restored(i int, k float64) {
 	if l.pages != nil && k != 1 {
 		l.pages.Rescale(i, k)
+	}
+	if l.Wake != nil && l.Wake[i] == unseen && l.crawled(i) {
+		l.leaveLine(int32(i))
+		l.wake(int32(i))
 	}
 }
 

@@ -85,6 +85,16 @@ func (s *schedule) line(i int) {
 	s.Wake[i] = unseen
 }
 
+// leaveLine has source i leave the line. Those that came last are found first.
+func (s *schedule) leaveLine(i int32) {
+	for k := len(s.Line) - 1; k >= 0; k-- {
+		if s.Line[k] == i {
+			s.Line = slices.Delete(s.Line, k, k+1)
+			return
+		}
+	}
+}
+
 // present drops from the list of awake sources those that are awake no longer.
 func (s *schedule) present() {
 	s.Awake = slices.DeleteFunc(s.Awake, func(i int32) bool { return s.Wake[i] != woken })
