@@ -126,7 +126,7 @@ func (c *Job) resolveWorld(in env.Instance) error {
 	case w.Kind != "":
 	case w.Trace != "":
 		w.Kind = "replay"
-	case c.Level != env.LevelObserved && !slices.ContainsFunc(in.Sources, itemed):
+	case !slices.ContainsFunc(in.Sources, itemed):
 		w.Kind = "pages"
 	case c.Level == env.LevelModel:
 		w.Kind = "mean"
