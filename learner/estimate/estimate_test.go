@@ -250,6 +250,22 @@ func TestDatedWhenFound(t *testing.T) {
 	}
 }
 
+// TestShows: a source that once showed one item, and shows more at once later, is not thought to show one for ever.
+func TestShows(t *testing.T) {
+	e := New(terms(1), 1000, true)
+	items := []env.Item{{Age: 9, Interest: 1}, {Age: 5, Interest: 1}, {Age: 1, Interest: 1}}
+	for k, tt := range []struct {
+		found     int
+		truncated bool
+		shows     float64
+	}{{3, false, 0}, {1, true, 1}, {0, false, 1}, {3, false, 3}, {2, false, 3}, {2, true, 2}} {
+		e.Add(env.Crawled{Age: 10, Items: items[3-tt.found:], Truncated: tt.truncated}, 10*k)
+		if got := e.Shows(0); got != tt.shows {
+			t.Errorf("crawl %d, which found %d: it is thought to show %v items; want %v", k, tt.found, got, tt.shows)
+		}
+	}
+}
+
 // TestClock: hours, days and parts of the hour are those of the calendar.
 func TestClock(t *testing.T) {
 	for _, length := range []float64{600, 3600, 14400} {

@@ -26,6 +26,9 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) 
 	r := &s.Rate
 	seen := min(float64(c.Age), e.lifetime(s))
 	s.Span += float64(c.Age)
+	if s.Shows > 0 {
+		s.Shows = max(s.Shows, items)
+	}
 	switch {
 	case c.Truncated && items > 0 && oldest < float64(c.Age):
 		// The crawl covers the span of its items, one of which ends it, unless they were dated when found.
