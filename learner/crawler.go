@@ -39,6 +39,8 @@ type Crawler struct {
 	free    []int   // places without a source
 	rules   *Source // of the place that was given some last
 	groups  map[string]int32
+	members []int   // sources of each group
+	idle    []int32 // groups without any
 	view    env.Online
 	limits  env.Limits
 	overdue *ring.Ring    // sources by the epoch at which their longest interval ends, or the next one if it has ended
@@ -159,7 +161,7 @@ func newCrawler(start time.Time, o CrawlerOptions) (*Crawler, error) {
 	c := &Crawler{
 		opt: o, kind: kind,
 		start: start, origin: start.Unix(), now: start,
-		place: map[string]int{}, groups: map[string]int32{"": 0},
+		place: map[string]int{}, groups: map[string]int32{"": 0}, members: []int{0},
 		view: env.Online{Epoch: -1}, limits: env.Limits{Budget: o.Budget, PerGroup: o.PerGroup},
 		overdue: ring.New(0, 1024),
 	}
@@ -282,11 +284,26 @@ func (c *Crawler) enlist(i int) {
 	p := &c.src[i]
 	c.place[p.Name] = i
 	g, ok := c.groups[p.Rules.Group]
-	if !ok {
-		g = int32(len(c.groups))
-		c.groups[p.Rules.Group] = g
+	if n := len(c.idle); !ok && n > 0 {
+		g, c.idle = c.idle[n-1], c.idle[:n-1]
+	} else if !ok {
+		g = int32(len(c.members))
+		c.members = append(c.members, 0)
 	}
+	c.groups[p.Rules.Group] = g
+	c.members[g]++
 	c.limits.Group[i] = g
+}
+
+// delist forgets the name of source i, and its group if that has no other source.
+func (c *Crawler) delist(i int) {
+	delete(c.place, c.src[i].Name)
+	g := c.limits.Group[i]
+	if c.members[g]--; c.members[g] == 0 && g != 0 {
+		delete(c.groups, c.src[i].Rules.Group)
+		c.idle = append(c.idle, g)
+	}
+	c.limits.Group[i] = 0
 }
 
 // Remove forgets a source.
@@ -304,9 +321,9 @@ func (c *Crawler) Remove(name string) error {
 	}
 	c.plan = slices.DeleteFunc(c.plan, func(j int) bool { return j == i })
 	c.overdue.Remove(i)
+	c.delist(i)
 	*p = place{Rules: free}
 	c.open.Remove(i)
-	delete(c.place, name)
 	c.free = append(c.free, i)
 	return nil
 }

@@ -308,6 +308,32 @@ func TestRemoveOfPlanned(t *testing.T) {
 	}
 }
 
+// TestGroupsGo: groups whose sources are all removed leave nothing behind, and those that come later have the limit.
+func TestGroupsGo(t *testing.T) {
+	c := newTestCrawler(t, CrawlerOptions{Budget: 10, PerGroup: 2})
+	for k := range 100 {
+		for _, name := range []string{"a", "b", "c"} {
+			if err := c.Add(name, Source{Group: fmt.Sprint(k)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if k == 50 {
+			c = restarted(t, c)
+		}
+		if names := c.Select(began.Add(time.Duration(k)*time.Hour), 10); len(names) != 2 {
+			t.Errorf("%v are crawled in epoch %d; allowed are 2 of a group", names, k)
+		}
+		for _, name := range []string{"c", "a", "b"} {
+			if err := c.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(c.groups) > 1 || len(c.members) > 2 {
+		t.Errorf("%d groups are left, and numbers of %d", len(c.groups), len(c.members))
+	}
+}
+
 // TestSent: a source that sends its items is crawled when its longest interval ends, all the same.
 func TestSent(t *testing.T) {
 	c := newTestCrawler(t, CrawlerOptions{Budget: 1})
