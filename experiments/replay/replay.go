@@ -372,8 +372,8 @@ func (q *Question) cut() (outliers []string) {
 			outliers = append(outliers, fmt.Sprintf("%v of %s", date, all.Names[i]))
 		}
 	})
-	if first != nil || last != nil {
-		q.Log = q.Log.Between(*cmp.Or(first, &from), *cmp.Or(last, &to))
+	if end := to + 1; first != nil || last != nil { // with the last item
+		q.Log = q.Log.Between(*cmp.Or(first, &from), *cmp.Or(last, &end))
 	}
 	return outliers
 }

@@ -568,8 +568,9 @@ func TestDates(t *testing.T) {
 	rounded := int64(1_699_000_000) // a little before the log, far after 1970 and 2000
 	q.First, q.Last = &rounded, nil
 	const month = "over 27.77 days. 1 item dated far from the rest is left out: 2024-02-01 of c."
-	if text := sentence("log", ask(t, q)); !strings.Contains(text, month) {
-		t.Error(text)
+	a := ask(t, q)
+	if text := sentence("log", a); !strings.Contains(text, month) || a.Log.Rows != 2000 {
+		t.Errorf("%s; want 2000 items", text)
 	}
 	for _, c := range []struct {
 		first, last int64
