@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ephemera/env"
 	"ephemera/env/stream"
 )
 
@@ -59,6 +60,23 @@ func TestFarDates(t *testing.T) {
 					t.Errorf("the other source is crawled %d times", near)
 				}
 			})
+		}
+	}
+}
+
+// TestNoDate: a crawler that has found an item without a date, or one of a time long ago, can be loaded.
+func TestNoDate(t *testing.T) {
+	for _, epoch := range []time.Duration{time.Minute, 7 * time.Minute, time.Hour, 24 * time.Hour} {
+		for _, date := range []time.Time{{}, time.Unix(0, 0), began.AddDate(-292, 0, 0), began.AddDate(-50_000, 0, 0)} {
+			c := newTestCrawler(t, CrawlerOptions{Budget: 1, Epoch: epoch, Objective: env.Delay})
+			err := c.Add("a", Source{})
+			if err == nil {
+				err = c.Update(Crawl{Source: "a", At: began, Items: []Item{{Published: date}}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			restarted(t, c)
 		}
 	}
 }

@@ -353,12 +353,15 @@ func (c *Crawler) harvest(it env.Item) float64 {
 // item returns an item as a crawl at that time finds it.
 func (c *Crawler) item(it Item, at time.Time) env.Item {
 	age := max(0, at.Sub(it.Published))
-	found := env.Item{Age: age.Seconds() / c.opt.Epoch.Seconds(), Interest: it.worth()}
+	found := env.Item{Age: c.epochs(age), Interest: it.worth()}
 	if o := c.opt.Objective; o.Law == env.LawExponential {
 		found.Interest *= math.Exp2(-age.Seconds() / o.Time.Seconds())
 	}
 	return found
 }
+
+// epochs returns how many epochs a time lasts.
+func (c *Crawler) epochs(d time.Duration) float64 { return d.Seconds() / c.opt.Epoch.Seconds() }
 
 // Report takes in what items are worth, by now, that a crawl at that time found with
 // their worth unknown.

@@ -219,7 +219,7 @@ func (c *Crawler) checkCrawled(crawl *env.Crawled) error {
 	if crawl.Age < 0 || crawl.Age > lastEpoch {
 		return fmt.Errorf("a crawl was %d epochs after the one before; allowed are 0 to %d", crawl.Age, lastEpoch)
 	}
-	oldest := float64(math.MaxInt64) / float64(c.opt.Epoch) // item of which a [time.Duration] tells the age
+	oldest := c.epochs(math.MaxInt64) // item of which a [time.Duration] tells the age
 	for _, it := range crawl.Items {
 		if !(it.Age >= 0 && it.Age <= oldest) {
 			return fmt.Errorf("an item has the age %v; allowed are 0 to %v epochs", it.Age, oldest)
