@@ -374,6 +374,7 @@ func TestAddAgainAmongNew(t *testing.T) {
 			if anew, err := k.c.AddAgain(name, Source{}, state); anew || err != nil {
 				t.Fatal(anew, err)
 			}
+			k.c = restarted(t, k.c)
 		}
 		for ; waits[again] < 1000; waits[again]++ {
 			now = now.Add(time.Hour)

@@ -64,6 +64,7 @@ func (l *Learner) Restored(i int, k float64) {
 	}
 	if l.Wake != nil && l.Wake[i] == unseen && l.crawled(i) {
 		l.leaveLine(int32(i))
+		l.present() // it may have been awake before it was removed
 		l.wake(int32(i))
 	}
 }
