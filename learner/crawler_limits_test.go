@@ -3,6 +3,7 @@ package learner
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -349,6 +350,38 @@ func TestGroupsGo(t *testing.T) {
 	}
 	if len(c.groups) > 1 || len(c.members) > 2 {
 		t.Errorf("%d groups are left, and numbers of %d", len(c.groups), len(c.members))
+	}
+}
+
+// TestNewOfGroup: each source of a group gets its first crawl though others of it, which are due more often than the
+// group may be crawled, never sleep.
+func TestNewOfGroup(t *testing.T) {
+	c, now := newTestCrawler(t, CrawlerOptions{Budget: 2, PerGroup: 1}), began
+	last := map[string]time.Time{}
+	for k := range 12 {
+		name := fmt.Sprint(k)
+		last[name] = time.Time{}
+		if err := c.Add(name, Source{Group: "host"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		for _, name := range c.Select(now, 10) {
+			crawl := Crawl{Source: name, At: now}
+			if at := last[name]; !at.IsZero() {
+				crawl.Items = publish(1, at, now)
+			}
+			if err := c.Update(crawl); err != nil {
+				t.Fatal(err)
+			}
+			last[name] = now
+		}
+		now = now.Add(time.Hour)
+	}
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		if last[name].IsZero() {
+			t.Errorf("source %s is not crawled in 100 hours, of which each has a crawl of its group", name)
+		}
 	}
 }
 

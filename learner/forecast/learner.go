@@ -83,7 +83,8 @@ type Learner struct {
 	known   []bool       // whether a crawl of them was taken in
 	order   []int        // some of their places
 	waits   []float64    // for how long they may sleep
-	inGroup []int        // of each group, how many are awake and allowed
+	awakeIn []int        // of each group, how many are awake and allowed
+	newIn   []int        // how many of these were never crawled
 	// Of one that learns no more: what sources are thought to be, as far as they were looked
 	// at; nil otherwise.
 	fixed []env.Source
@@ -366,7 +367,7 @@ func (l *Learner) Frozen() *Policy {
 		f.est = l.est.Clone()
 	}
 	f.sel = baselines.NewSelector(f.terms.Costs, l.terms.Budget)
-	f.Wake, f.key, f.thought, f.known, f.order, f.waits, f.inGroup = nil, nil, nil, nil, nil, nil, nil
+	f.Wake, f.key, f.thought, f.known, f.order, f.waits, f.awakeIn, f.newIn = nil, nil, nil, nil, nil, nil, nil, nil
 	f.fixed = make([]env.Source, len(f.terms.Costs))
 	return &Policy{&f}
 }

@@ -109,14 +109,14 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 		l.wakeAll(o.Epoch)
 	}
 	s.present()
-	clear(l.inGroup)
+	clear(l.awakeIn)
+	clear(l.newIn)
 	var unknown float64
 	count := func(i int32) {
 		if l.terms.Affordable(int(i)) && o.Allowed(int(i)) {
-			c := l.enter(int(i), o)
-			cost += c
+			cost += l.enter(&l.awakeIn, int(i), o)
 			if o.Last[i] < 0 {
-				unknown += c
+				unknown += l.enter(&l.newIn, int(i), o)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 	for n := len(s.Line); unknown < want && n > 0; n-- {
 		i := s.Line[0]
 		s.Line = s.Line[1:]
-		switch g, most := l.group(int(i), o); {
+		switch g, most := l.group(&l.newIn, int(i), o); {
 		case s.Wake[i] == left:
 			s.Wake[i] = gone
 		case s.Wake[i] != unseen: // it is there twice, in a state of an older version
@@ -151,23 +151,23 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 	return cost
 }
 
-// group returns how many of the sources that are awake and allowed are in the group of source i, and how many of
-// them count; nil where the crawls of its group have no limit.
-func (l *Learner) group(i int, o *env.Online) (n *int, most int) {
+// group returns of some sources how many are in the group of source i, and how many of them
+// count; nil where the crawls of its group have no limit.
+func (l *Learner) group(in *[]int, i int, o *env.Online) (n *int, most int) {
 	if o.Limits == nil || o.Limits.PerGroup == 0 || o.Limits.Group[i] == 0 {
 		return nil, 0
 	}
 	g := int(o.Limits.Group[i])
-	if more := g + 1 - len(l.inGroup); more > 0 {
-		l.inGroup = append(l.inGroup, make([]int, more)...)
+	if more := g + 1 - len(*in); more > 0 {
+		*in = append(*in, make([]int, more)...)
 	}
-	return &l.inGroup[g], enough * o.Limits.PerGroup
+	return &(*in)[g], enough * o.Limits.PerGroup
 }
 
-// enter takes in that source i is awake, and returns what that adds to the cost of those that are: nothing where
+// enter adds source i to some sources, and returns what that adds to their cost: nothing where
 // its group has more than it may have crawls.
-func (l *Learner) enter(i int, o *env.Online) float64 {
-	if n, most := l.group(i, o); n != nil {
+func (l *Learner) enter(in *[]int, i int, o *env.Online) float64 {
+	if n, most := l.group(in, i, o); n != nil {
 		if *n++; *n > most {
 			return 0
 		}
@@ -176,8 +176,8 @@ func (l *Learner) enter(i int, o *env.Online) float64 {
 }
 
 // leave is the converse of enter.
-func (l *Learner) leave(i int, o *env.Online) float64 {
-	if n, most := l.group(i, o); n != nil {
+func (l *Learner) leave(in *[]int, i int, o *env.Online) float64 {
+	if n, most := l.group(in, i, o); n != nil {
 		if *n--; *n >= most {
 			return 0
 		}
@@ -221,13 +221,13 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 	}
 	for _, k := range l.order {
 		i := int(s.Awake[k])
-		if cost -= l.leave(i, o); cost < enough*l.terms.Budget {
+		if cost -= l.leave(&l.awakeIn, i, o); cost < enough*l.terms.Budget {
 			break
 		}
 		if l.waits[k] > margin {
 			sleep(i, l.waits[k])
 		} else {
-			cost += l.enter(i, o)
+			cost += l.enter(&l.awakeIn, i, o)
 		}
 	}
 	s.present()
