@@ -6,7 +6,7 @@
 //     the sources themselves, 12 bytes a source, in both directions.
 //  2. [Ring.Add] and [Ring.Remove] link and unlink one source.
 //  3. [Ring.Due] takes out what wakes. A source that sleeps for longer than one
-//     turn of the ring stays in its chain while others leave it.
+//     turn of the ring stays in its chain while others leave it. [Ring.At] looks ahead.
 //
 // The ring says nothing of why a source sleeps or what is done with it.
 package ring
@@ -123,6 +123,18 @@ func (r *Ring) Due(dst []int32, epoch int) []int32 {
 		}
 	}
 	r.next = max(r.next, last+1)
+	slices.Sort(dst[from:])
+	return dst
+}
+
+// At appends the sources to dst that wake at an epoch, in rising order. They stay in the ring.
+func (r *Ring) At(dst []int32, epoch int) []int32 {
+	from := len(dst)
+	for i := *r.bucket(int32(epoch)); i != none; i = r.links[i].next {
+		if int(r.links[i].wake) == epoch {
+			dst = append(dst, i)
+		}
+	}
 	slices.Sort(dst[from:])
 	return dst
 }

@@ -16,7 +16,7 @@ func TestAgainstMap(t *testing.T) {
 		next := 0
 		for range rapid.IntRange(1, 80).Draw(t, "calls") {
 			i, epoch := rapid.IntRange(0, 12).Draw(t, "source"), next+rapid.IntRange(-3, 50).Draw(t, "sleep")
-			switch op := rapid.IntRange(0, 3).Draw(t, "call"); {
+			switch op := rapid.IntRange(0, 4).Draw(t, "call"); {
 			case op < 2:
 				r.Add(i, epoch)
 				wake[i] = max(epoch, next)
@@ -36,6 +36,17 @@ func TestAgainstMap(t *testing.T) {
 					t.Fatalf("due at %d: %v, want %v", epoch, got, want)
 				}
 				next = max(next, epoch+1)
+			case op == 4:
+				var want []int32
+				for i, w := range wake {
+					if w == epoch {
+						want = append(want, int32(i))
+					}
+				}
+				slices.Sort(want)
+				if got := r.At(nil, epoch); !slices.Equal(got, want) {
+					t.Fatalf("at %d: %v, want %v", epoch, got, want)
+				}
 			}
 			if w, ok := r.Wake(i); ok != hasKey(wake, i) || w != wake[i] {
 				t.Fatalf("source %d wakes at %d, %v; want %d", i, w, ok, wake[i])

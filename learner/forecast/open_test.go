@@ -39,3 +39,42 @@ func TestLineIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsSleep: where groups have far more sources than their limits let be crawled, and these leave some of the
+// budget, most sources sleep, so that an epoch does not look at all.
+func TestGroupsSleep(t *testing.T) {
+	const n = 2000
+	l := newLearner(env.Terms{Names: make([]string, n), Costs: slices.Repeat([]float64{1}, n), Budget: 10}, nil)
+	groups := slices.Repeat([]int32{1, 2, 3}, n)[:n]
+	limits := &env.Limits{Budget: 10, PerGroup: 2, Group: groups, NotBefore: make([]int, n)}
+	o := &env.Online{Epoch: 1000, Last: make([]int, n), Limits: limits}
+	crawl := func(i, age int) env.Crawled {
+		c := env.Crawled{Source: i, Age: age}
+		for a := age - 1; a > 0; a -= 20 + i/10 {
+			c.Items = append(c.Items, env.Item{Age: float64(a), Interest: 1})
+		}
+		return c
+	}
+	var crawls []env.Crawled
+	for i := range n {
+		o.Last[i] = 500 + i%500
+		crawls = append(crawls, crawl(i, o.Last[i]))
+	}
+	l.Update(crawls, o)
+	for range 50 {
+		crawls = crawls[:0]
+		selected := l.Select(nil, o)
+		if len(selected) != 6 {
+			t.Fatalf("%d crawls of three groups; want 2 of each", len(selected))
+		}
+		for _, i := range selected {
+			crawls = append(crawls, crawl(i, o.Age(i)))
+			o.Last[i] = o.Epoch
+		}
+		o.Epoch++
+		l.Update(crawls, o)
+	}
+	if awake := len(l.Awake); awake > n/4 {
+		t.Errorf("%d of %d sources are awake", awake, n)
+	}
+}

@@ -145,8 +145,21 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 			count(i)
 		}
 	}
-	for last := o.Epoch + int(sleepRounds*l.round) + margin; cost < want && s.ring.Next() <= last; {
-		due(s.ring.Next())
+	var next []int32
+	last := o.Epoch + int(sleepRounds*l.round) + margin
+	for epoch := s.ring.Next(); cost < want && epoch <= last; epoch++ {
+		if o.Limits == nil || o.Limits.PerGroup == 0 {
+			due(epoch)
+			continue
+		}
+		next = s.ring.At(next[:0], epoch)
+		for _, i := range next {
+			if n, most := l.group(&l.awakeIn, int(i), o); n == nil || *n < most { // others of its group are enough
+				s.ring.Remove(int(i))
+				s.wake(i)
+				count(i)
+			}
+		}
 	}
 	return cost
 }
@@ -188,7 +201,7 @@ func (l *Learner) leave(in *[]int, i int, o *env.Online) float64 {
 // putToSleep puts to sleep the sources that may not be crawled yet and, of the others, which
 // together cost so much, those with the least index that are far from their threshold. These
 // sleep for half of the way to it, since the estimates of them and of the price may change.
-// As many stay awake as the budget needs.
+// As many stay awake as the budget needs, or, of groups, as their limits let be crawled.
 func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 	s := &l.schedule
 	sleep := func(i int, wait float64) {
@@ -219,16 +232,17 @@ func (l *Learner) putToSleep(o *env.Online, cost, longest float64) {
 	if cost-far-dearest < enough*l.terms.Budget {
 		slices.SortFunc(l.order, func(j, k int) int { return cmp.Compare(l.key[j], l.key[k]) })
 	}
+	needed := false // all that count, from here on
 	for _, k := range l.order {
 		i := int(s.Awake[k])
-		if cost -= l.leave(&l.awakeIn, i, o); cost < enough*l.terms.Budget {
-			break
+		c := l.leave(&l.awakeIn, i, o)
+		needed = needed || cost-c < enough*l.terms.Budget
+		if c > 0 && needed || l.waits[k] <= margin {
+			l.enter(&l.awakeIn, i, o)
+			continue
 		}
-		if l.waits[k] > margin {
-			sleep(i, l.waits[k])
-		} else {
-			cost += l.enter(&l.awakeIn, i, o)
-		}
+		cost -= c
+		sleep(i, l.waits[k])
 	}
 	s.present()
 	s.Next = s.ring.Next()
