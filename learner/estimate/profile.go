@@ -130,8 +130,13 @@ func (c *calendar) spread(items, epochs *profile) {
 }
 
 // addCalendar takes in the items of a crawl, which sees so many epochs back. A part of an epoch
-// alone counts as one.
-func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen float64, epoch int, keep float64) {
+// alone counts as one. An item may be a little older, as crawls are at any time of their epochs, but within the
+// lifetime that an objective gives; one that is estimated is not sure enough.
+func (e *Estimates) addCalendar(s *source, crawl *env.Crawled, seen float64, epoch int, keep float64) {
+	c, oldest := &s.Calendar, math.Inf(1)
+	if e.given != nil {
+		oldest = max(seen, e.lifetime(s))
+	}
 	for k := range c.Items {
 		c.Items[k] *= float32(keep)
 		c.Epochs[k] *= float32(keep)
@@ -141,7 +146,7 @@ func (e *Estimates) addCalendar(c *calendar, crawl *env.Crawled, seen float64, e
 	epochs := e.epochsBack(epoch, int(max(seen, math.Ceil(min(1, seen)))))
 	var items profile
 	for _, it := range crawl.Items {
-		if it.Age <= seen {
+		if it.Age <= oldest {
 			e.count(&items, epoch-int(it.Age))
 		}
 	}

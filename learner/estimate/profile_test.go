@@ -160,3 +160,28 @@ func TestPartOfAnEpoch(t *testing.T) {
 		}
 	}
 }
+
+// Hours and days make no difference here. They are not made up either where crawls are at any time of their epochs,
+// in some hours often and in others never.
+func TestHoursOfCrawls(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	e := New(env.Terms{Start: 1_699_920_000, Length: 3600, Costs: []float64{1}, Objective: env.Delay}, 5000, true)
+	last, item := -1, 0.
+	for epoch := range 5000 {
+		if hour := epoch % 24; hour < 8 || hour > 20 {
+			continue
+		}
+		c, now := env.Crawled{Age: epoch - last}, float64(epoch)+rng.Float64()
+		for ; item < now; item += rng.ExpFloat64() / 3 {
+			c.Items = append(c.Items, env.Item{Age: now - item, Interest: 1})
+		}
+		e.Add(c, epoch)
+		e.Fit()
+		last = epoch
+	}
+	for hour, share := range e.Profile[:hours] {
+		if math.Abs(float64(share)-1) > .05 {
+			t.Errorf("hour %d has the share %v; want 1", hour, share)
+		}
+	}
+}

@@ -46,7 +46,7 @@ func (e *Estimates) addRate(s *source, c *env.Crawled, epoch int, keep float64) 
 	r.Items = keep*r.Items + items
 	r.Epochs = keep*r.Epochs + seen
 	if e.clock.dated() {
-		e.addCalendar(&s.Calendar, c, seen, epoch, keep)
+		e.addCalendar(s, c, seen, epoch, keep)
 	} else if items > 0 && oldest > 0 { // gaps are not the night; an item of age 0 was dated when it was found
 		s.addReach(seen, oldest, keep)
 	}
