@@ -129,7 +129,7 @@ def short(track: str, name: str) -> dict[str, float]:
 
 def fresh(row: dict[str, Any]) -> bool:
     """Tell whether a row is what would be found today."""
-    epochs = SEEDS * sum(ephemera.EPOCHS[t] for t in row["tasks"])
+    epochs = SEEDS * sum(ephemera.EPOCHS.get(t, 0) for t in row["tasks"])
     if row["seeds"] != SEEDS or row["epochs"] != epochs:
         return False
     return same(row) or ("check" in row and row["check"] == short(row["track"], row["policy"]))

@@ -187,6 +187,8 @@ def test_a_row_is_stale_when_its_own_code_has_changed(make, tmp_path, monkeypatc
     assert "lspe" in stale()
     monkeypatch.setitem(ephemera.EPOCHS, "Quiet50-v2", 20)
     assert stale() == set(names)  # the task has other epochs
+    monkeypatch.delitem(ephemera.EPOCHS, "Quiet50-v2")
+    assert stale() == set(names)  # there is no such task any more
 
 
 @pytest.mark.parametrize(
@@ -226,8 +228,8 @@ def test_own_rows_next_to_published_ones():
     idle = json.loads(json.dumps(turn.row))  # of a task in which exact Whittle earned nothing
     idle["tasks"]["Spare20-v2"]["share"] = None
     assert ephemera.leaderboard(idle, policies=[])._cells() == [["turn", of["turn"][1], "–", "–", "2"]]
-    state = ephemera.leaderboard(track="state", tasks=["State20-v2"])
-    assert "2,700,000" in str(state) and "trained for" in state._repr_html_()
+    state = ephemera.leaderboard(track="state", tasks=["StateDrift20-v2"])
+    assert "13,000" in str(state) and "trained for" in state._repr_html_()
     (recorded,) = ephemera.leaderboard(track="harvest", policies=["lspe"], tasks=["Recording-hn-v2"])._cells()
     assert recorded[0] == "lspe" and float(recorded[1]) > 50 and recorded[1] == recorded[2]
     short = ephemera.benchmark("lspe", tasks=tasks, seeds=1, steps=50)
@@ -243,7 +245,7 @@ def test_own_rows_next_to_published_ones():
         (lambda: ephemera.leaderboard(short), "lspe was played for 100 epochs in all; needed are 500"),
         (lambda: ephemera.leaderboard(recorded), "lspe was played with steps=50; needed is a row without"),
         (lambda: ephemera.leaderboard(mine, policies=["forecast"]), "no published row of forecast; there are lspe"),
-        (lambda: ephemera.leaderboard(mine, tasks=["State20-v2"]), "no row has State20-v2; there are Tight20-v2"),
+        (lambda: ephemera.leaderboard(mine, tasks=["StateDrift20-v2"]), "no row has StateDrift20-v2; there are Tight"),
     ):
         with pytest.raises(ValueError, match=words):
             how()

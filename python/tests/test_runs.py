@@ -526,7 +526,7 @@ class Knows:
 @pytest.mark.parametrize(
     "track, task, within",
     [("parameters", "Quiet50-v2", 1e-9), ("parameters", "Hump50-v2", 1e-9), ("parameters", "Pages200-v2", 1e-9),
-     ("parameters", "Tight20-v2", 1e-9), ("state", "State20-v2", 1e-9)],
+     ("parameters", "Tight20-v2", 1e-9), ("state", "StateDrift20-v2", 1e-9)],
 )  # fmt: skip
 def test_a_policy_is_given_the_parameters(track, task, within):
     """What it computes from them earns as what the catalogue has."""

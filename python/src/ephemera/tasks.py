@@ -25,7 +25,7 @@ TASKS: dict[str, dict[str, Any]] = {
     "Large500-v2": {"instance": "lognormal:500:*", "budget": 10},
     "Drift50-v2": {"instance": "drift:50:*", "budget": 5},
     "Hosts50-v2": {"instance": "hosts:50:*", "budget": 5},
-    "State20-v2": {"instance": "mixed:20:*", "budget": 3, "knowledge": "observed"},
+    "StateDrift20-v2": {"instance": "drift:20:*", "budget": 2, "knowledge": "observed"},
     "Pages200-v2": {"instance": "pages:200:*", "budget": 5, "world": "pages"},
     "PagesCorrelated200-v2": {"instance": "pages-correlated:200:*", "budget": 5, "world": "pages"},
     "PagesPinged200-v2": {"instance": "pages-pinged:200:*", "budget": 5, "world": "pages"},
@@ -38,8 +38,8 @@ single items are seen; those of version 2 leave room below what full knowledge e
 
 EPOCHS: dict[str, int] = {
     "Quiet50-v2": 500, "Spare20-v2": 300, "Tight20-v2": 200, "Mixture50-v2": 1000, "Hump50-v2": 1000,
-    "Large500-v2": 1000, "Drift50-v2": 10_000, "Hosts50-v2": 1000, "State20-v2": 5000, "Pages200-v2": 1000,
-    "PagesCorrelated200-v2": 1000, "PagesPinged200-v2": 1000,
+    "Large500-v2": 1000, "Drift50-v2": 10_000, "Hosts50-v2": 1000, "StateDrift20-v2": 10_000,
+    "Pages200-v2": 1000, "PagesCorrelated200-v2": 1000, "PagesPinged200-v2": 1000,
 }  # fmt: skip
 """Epochs that a policy has from nothing in a task of version 2, when the benchmark plays it."""
 for _world in TASKS.values():
