@@ -91,7 +91,6 @@ func TestShadow(t *testing.T) {
 					r.fetch(minute/5%n, s.now.Add(-time.Second))
 					fetches++
 				}
-				s.pass(time.Minute)
 				if rand.N(200) == 0 { // killed
 					must(s.Tick())
 					s.Wait()
@@ -99,6 +98,7 @@ func TestShadow(t *testing.T) {
 					l.Begin, l.Reader = s.now, r.reader()
 					s = l.open(io.Discard)
 				}
+				s.pass(time.Minute)
 			}
 			defer s.Close()
 			if r.asked() > 0 {
