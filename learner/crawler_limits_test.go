@@ -216,6 +216,29 @@ func TestLostOfLongest(t *testing.T) {
 	}
 }
 
+// TestLongestFirst: where the budget lets fewer be crawled than are overdue, the one comes first that has been
+// overdue for the longest time, wherever it stands.
+func TestLongestFirst(t *testing.T) {
+	c := newTestCrawler(t, CrawlerOptions{Budget: 1})
+	for k, name := range []string{"a", "b", "c"} {
+		if err := c.Add(name, Source{Longest: time.Duration(4-k) * time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Update(Crawl{Source: name, At: began}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k, want := range []string{"c", "b", "a"} {
+		now := began.Add(time.Duration(8+k) * time.Hour)
+		if names := c.Select(now, 1); !slices.Equal(names, []string{want}) {
+			t.Fatalf("%v is crawled after %v; want %s", names, now.Sub(began), want)
+		}
+		if err := c.Update(Crawl{Source: want, At: now}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestLongestOfOthers: overdue sources of which the budget, or the limit of their group, lets no more be crawled
 // keep others that are overdue waiting for nothing.
 func TestLongestOfOthers(t *testing.T) {
@@ -266,6 +289,24 @@ func TestLongestOfOthers(t *testing.T) {
 	}
 }
 
+// crawlAll makes the crawls that are due, which find what sources published since the last ones, and returns how
+// many they are.
+func crawlAll(t *testing.T, c *Crawler, now time.Time, last map[string]time.Time) (crawls int) {
+	t.Helper()
+	for _, name := range c.Select(now, 10) {
+		crawl := Crawl{Source: name, At: now}
+		if at := last[name]; !at.IsZero() {
+			crawl.Items = publish(1, at, now)
+		}
+		if err := c.Update(crawl); err != nil {
+			t.Fatal(err)
+		}
+		last[name] = now
+		crawls++
+	}
+	return crawls
+}
+
 // TestLargeGroup: a group with many more sources than it may have crawls leaves the others all of the budget that it
 // cannot spend, from the beginning on.
 func TestLargeGroup(t *testing.T) {
@@ -281,17 +322,7 @@ func TestLargeGroup(t *testing.T) {
 	}
 	last, crawls := map[string]time.Time{}, 0
 	for hour := range 400 {
-		for _, name := range c.Select(now, 10) {
-			crawl := Crawl{Source: name, At: now}
-			if at := last[name]; !at.IsZero() {
-				crawl.Items = publish(1, at, now)
-			}
-			if err := c.Update(crawl); err != nil {
-				t.Fatal(err)
-			}
-			last[name] = now
-			crawls++
-		}
+		crawls += crawlAll(t, c, now, last)
 		if now = now.Add(time.Hour); hour == 40 {
 			for k := 300; k < 330; k++ {
 				if last[fmt.Sprint(k)].IsZero() {
@@ -366,16 +397,7 @@ func TestNewOfGroup(t *testing.T) {
 		}
 	}
 	for range 100 {
-		for _, name := range c.Select(now, 10) {
-			crawl := Crawl{Source: name, At: now}
-			if at := last[name]; !at.IsZero() {
-				crawl.Items = publish(1, at, now)
-			}
-			if err := c.Update(crawl); err != nil {
-				t.Fatal(err)
-			}
-			last[name] = now
-		}
+		crawlAll(t, c, now, last)
 		now = now.Add(time.Hour)
 	}
 	for _, name := range slices.Sorted(maps.Keys(last)) {

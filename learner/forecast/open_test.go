@@ -77,4 +77,7 @@ func TestGroupsSleep(t *testing.T) {
 	if awake := len(l.Awake); awake > n/4 {
 		t.Errorf("%d of %d sources are awake", awake, n)
 	}
+	if looked := len(l.waits); looked > n/4 {
+		t.Errorf("%d of %d sources were looked at in the last epoch", looked, n)
+	}
 }

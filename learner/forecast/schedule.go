@@ -18,7 +18,7 @@ import (
 type schedule struct {
 	// Epoch at which each source wakes, or gone, unseen or awake; nil before the first decision.
 	Wake  []int32 `json:"wake"`
-	Line  []int32 `json:"line"`  // sources that are unseen, in the order in which they came, and some that left
+	Line  []int32 `json:"line"`  // sources that are unseen, the next one first, and some that left
 	Awake []int32 `json:"awake"` // sources among which is chosen, and some that were
 	Next  int     `json:"next"`  // first epoch whose sources have not woken
 
@@ -139,7 +139,7 @@ func (l *Learner) rouse(o *env.Online) (cost float64) {
 			s.Wake[i] = gone
 		case s.Wake[i] != unseen: // it is there twice, in a state of an older version
 		case g != nil && *g >= most:
-			s.Line = append(s.Line, i)
+			s.Line = append(s.Line, i) // behind those whose groups may have room
 		default:
 			s.wake(i)
 			count(i)
