@@ -447,3 +447,30 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+// After a year without items the rate of a source that publishes one an hour rises slowly, since
+// its last 300 items count with the silence before them (docs/online.md).
+func TestAfterSilence(t *testing.T) {
+	const year, day = 365 * 24, 24
+	e := New(env.Terms{Start: 1_699_920_000, Length: 3600, Costs: []float64{1}, Objective: env.Delay}, 1000, true)
+	reached := map[float64]int{} // share of the true rate: days
+	last := -1
+	for epoch := 0; epoch < year+200*day; epoch += 2 {
+		c := env.Crawled{Age: epoch - last}
+		if last = epoch; epoch > year {
+			c.Items = []env.Item{{Age: 1.5, Interest: 1}, {Age: .5, Interest: 1}}
+		}
+		e.Add(c, epoch)
+		e.Fit()
+		got, _, _ := e.Source(0)
+		for _, share := range []float64{.1, .5} {
+			if _, ok := reached[share]; !ok && epoch > year && got.Rate >= share {
+				reached[share] = (epoch - year) / day
+			}
+		}
+	}
+	t.Logf("a tenth of the rate after %d days, half after %d", reached[.1], reached[.5])
+	if reached[.1] != 38 || reached[.5] != 142 {
+		t.Error("want 38 and 142 days, as the page says")
+	}
+}
