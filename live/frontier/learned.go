@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math"
 	"slices"
@@ -110,6 +111,7 @@ type Learned struct {
 	store  *store.Store
 	log    *slog.Logger
 	mu     sync.Mutex
+	pause  func()       // gives the lock up for others, and takes it again
 	moment store.Moment // the last one
 	crawls map[string]*learnedCrawl
 }
@@ -122,7 +124,7 @@ type learnedCrawl struct {
 	sources  map[string]packed  // what fetches of each learned URL have found
 	mistakes map[string]string  // in what the last put said of a fetch, if there was one
 	shadows  map[string]*shadow // of URLs whose items the learner would find, in the shadow
-	removed  map[string]bool    // keys of queues that were, or "" for all; what is learned of their URLs is still here
+	removing int                // calls that remove a queue, or all, and have not forgotten all of its URLs yet
 	saved    time.Time
 	began    time.Time // first fetch since the start
 	sum      Summary
@@ -139,6 +141,10 @@ type shadow struct {
 // NewLearned returns the learners of crawls, which go on from what the store kept.
 func NewLearned(s *store.Store, log *slog.Logger, crawls map[string]LearnOptions) (*Learned, error) {
 	l := &Learned{store: s, log: log, moment: s.Moment(), crawls: map[string]*learnedCrawl{}}
+	l.pause = func() {
+		l.mu.Unlock()
+		l.mu.Lock()
+	}
 	now := l.moment.Time
 	for name, opt := range crawls {
 		c := newLearnedCrawl(opt, now)
@@ -161,7 +167,6 @@ func newLearnedCrawl(opt LearnOptions, now time.Time) *learnedCrawl {
 	return &learnedCrawl{
 		opt: opt, saved: now,
 		sources: map[string]packed{}, mistakes: map[string]string{}, shadows: map[string]*shadow{},
-		removed: map[string]bool{},
 	}
 }
 
@@ -169,7 +174,10 @@ func stateName(crawl string) string { return "learned " + crawl }
 func clockName(crawl string) string { return "clock of learned " + crawl }
 
 // sourceName returns the learner's name of a URL: the length of its key, key and URL.
-func sourceName(id schedule.ID) string { return strconv.Itoa(len(id.Key)) + ":" + id.Key + id.URL }
+func sourceName(id schedule.ID) string { return beginning(id.Key) + id.URL }
+
+// beginning returns what the names of a queue's URLs begin with, and no others.
+func beginning(key string) string { return strconv.Itoa(len(key)) + ":" + key }
 
 func idOf(crawl, name string) schedule.ID {
 	length, rest, _ := strings.Cut(name, ":")
@@ -195,21 +203,56 @@ func (c *learnedCrawl) forget(name string) {
 	delete(c.shadows, name)
 }
 
-// removed notes that a queue was removed, or a crawl if key is nil. What was learned of its URLs is forgotten
-// when one of them is put, or the crawl is looked at.
-func (l *Learned) removed(crawl string, key *string) {
-	if c := l.crawls[crawl]; c != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if key == nil {
-			key = new(string)
+// remove removes a queue, or a crawl if key is nil, and returns how many URLs it had. It forgets them part after part,
+// so that others get at the learners in between.
+func (l *Learned) remove(crawl string, key *string) (int, error) {
+	c := l.crawls[crawl]
+	if c == nil {
+		return l.store.Remove(crawl, key)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.removing++
+	defer func() { c.removing-- }()
+	l.mu.Unlock()
+	n, err := l.store.Remove(crawl, key)
+	l.mu.Lock()
+	if n == 0 {
+		return n, err
+	}
+	begins := ""
+	if key != nil {
+		begins = beginning(*key)
+	}
+	for name := range l.names(c) {
+		if strings.HasPrefix(name, begins) {
+			l.forgetRemoved(idOf(crawl, name), c)
 		}
-		c.removed[*key] = true
+	}
+	return n, err
+}
+
+// namesAtOnce is how many learned URLs are looked at under one lock.
+const namesAtOnce = 100
+
+// names calls yield with the names of the learned URLs of a crawl. It is called with the lock, which it gives up now
+// and then.
+func (l *Learned) names(c *learnedCrawl) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		n := 0
+		for name := range c.sources {
+			if !yield(name) {
+				return
+			}
+			if n++; n%namesAtOnce == 0 {
+				l.pause()
+			}
+		}
 	}
 }
 
-// removedURL forgets a URL that was removed.
-func (l *Learned) removedURL(id schedule.ID) {
+// removed forgets a URL that was removed.
+func (l *Learned) removed(id schedule.ID) {
 	if c := l.crawls[id.Crawl]; c != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -226,18 +269,12 @@ func (l *Learned) forgetRemoved(id schedule.ID, c *learnedCrawl) {
 	}
 }
 
-// sweep forgets the URLs of removed queues, if there are any, and if a key is given only if it is that of one.
-func (l *Learned) sweep(crawl string, c *learnedCrawl, key string) {
-	all := c.removed[""]
-	if len(c.removed) == 0 || key != "" && !all && !c.removed[key] {
-		return
+// has reports whether a URL is learned. It forgets one that was removed while the others of its queue still are.
+func (l *Learned) has(id schedule.ID, c *learnedCrawl) bool {
+	if c.removing > 0 {
+		l.forgetRemoved(id, c)
 	}
-	for name := range c.sources {
-		if id := idOf(crawl, name); all || c.removed[id.Key] {
-			l.forgetRemoved(id, c)
-		}
-	}
-	clear(c.removed)
+	return c.crawler.Has(sourceName(id))
 }
 
 // now returns the time. If the clock was set since the last time, the learners go with it as the store
@@ -281,7 +318,7 @@ func (l *Learned) put(id schedule.ID, item *pb.KnownURLItem) (
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.UnixMilli(l.now().UnixMilli())
-	l.sweep(id.Crawl, c, id.Key)
+	l.has(id, c)
 	aim, err := l.aim(id.Crawl, c, now, info)
 	if err != nil {
 		return due, nil, nil, err
@@ -494,9 +531,8 @@ func (l *Learned) ping(id schedule.ID, values []string) (
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.UnixMilli(l.now().UnixMilli())
-	l.sweep(id.Crawl, c, id.Key)
 	name, at := sourceName(id), now
-	if !c.crawler.Has(name) {
+	if !l.has(id, c) {
 		return false, nil, nil, nil // it will be fetched for the first time anyway
 	}
 	if len(values) > 0 && values[0] != "" {
@@ -532,7 +568,6 @@ func (l *Learned) Advance() {
 		return
 	}
 	for crawl, c := range l.crawls {
-		l.sweep(crawl, c, "")
 		names := c.crawler.Select(now, c.crawler.Len())
 		ids := make([]schedule.ID, len(names))
 		for i, name := range names {
@@ -585,7 +620,7 @@ func (l *Learned) recall(crawl string) error {
 	defer l.mu.Unlock()
 	now := l.now()
 	anew := newLearnedCrawl(c.opt, now)
-	anew.share, anew.byReport = c.share, c.byReport
+	anew.share, anew.byReport, anew.removing = c.share, c.byReport, c.removing
 	if c.crawler.Len() > 0 {
 		l.save(crawl, c)
 	} else if err := l.store.SetValue(stateName(crawl), nil); err != nil { // it has seen nothing yet
@@ -607,7 +642,7 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 	}
 	l.mu.Lock()
 	l.now()
-	l.sweep(id.Crawl, c, id.Key)
+	l.has(id, c)
 	name := sourceName(id)
 	b, err := c.crawler.Belief(name)
 	if err != nil {

@@ -733,3 +733,81 @@ func TestRemoved(t *testing.T) {
 		}
 	}
 }
+
+// TestRemovedInParts holds that while learned URLs of a queue, or a crawl, are forgotten others get at the learners
+// after each hundred, that what is put meanwhile is learned, without what was before, and that a start after a kill
+// in between finds the same.
+func TestRemovedInParts(t *testing.T) {
+	const n = 1000
+	url := func(i int) string { return fmt.Sprint("http://h/", i) }
+	for _, tt := range []struct {
+		name   string
+		remove func(s *service) uint64
+		left   int // of n URLs of a queue, and 1 of another
+	}{
+		{"crawl", func(s *service) uint64 {
+			return must(s.DeleteCrawl(ctx, &pb.DeleteCrawlMessage{Value: "L"})).Value
+		}, 0},
+		{"queue", func(s *service) uint64 {
+			return must(s.DeleteQueue(ctx, &pb.QueueWithinCrawlParams{CrawlID: "L", Key: "h"})).Value
+		}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			disk := vfs.NewCrashableMem()
+			s := serveOn(t, disk, LearnOptions{PerHour: 1})
+			for i := range n {
+				s.put(with(url(i), 0, metaSignature, "a"))
+			}
+			s.put(with("http://i/", 0, metaSignature, "a"))
+			s.wait(3600)
+			l := s.server.opt.Learned
+			c := l.crawls["L"]
+			turns, before := 0, c.crawler.Len()
+			var put []string
+			var killed vfs.FS
+			l.pause = func() {
+				had := c.crawler.Len()
+				if before-had > namesAtOnce {
+					t.Errorf("%d URLs are forgotten at once", before-had)
+				}
+				l.mu.Unlock()
+				defer l.mu.Lock()
+				turns++
+				switch u := url(37 * turns); turns {
+				case 1: // it is not learned again
+					s.put(discoveredInfo(&pb.URLInfo{Url: u, CrawlID: "L"}), inL(u, 0))
+					put = append(put, u)
+				case 2, 3:
+					s.put(with(u, 0, metaSignature, "b"))
+					put = append(put, u)
+				case 4:
+					killed = disk.CrashClone(vfs.CrashCloneCfg{})
+				}
+				before = c.crawler.Len()
+			}
+			deleted := tt.remove(s)
+			if turns < n/namesAtOnce {
+				t.Errorf("others had %d turns while %d URLs were forgotten", turns, n)
+			}
+			l.pause = func() {}
+			check := func(s *service) {
+				t.Helper()
+				c := s.server.opt.Learned.crawls["L"]
+				if got := c.crawler.Len(); got != tt.left+2 || len(c.sources) != got {
+					t.Errorf("%d URLs are learned, and %d kept, needed are %d", got, len(c.sources), tt.left+2)
+				}
+				for i, u := range put {
+					h := c.sources[sourceName(schedule.ID{Crawl: "L", Key: "h", URL: u})].unpack()
+					item := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: u, CrawlID: "L"}))
+					date := item.GetKnown().RefetchableFromDate
+					if want := min(i, 1); len(h.Checks) != want || date > 0 != (i > 0) {
+						t.Errorf("%s was fetched %d times, needed is %d; it is due at %d", u, len(h.Checks), want, date)
+					}
+				}
+			}
+			s.want(deleted, uint64(n+1-tt.left))
+			check(s)
+			check(serveOn(t, killed, LearnOptions{PerHour: 1})) // what is learned of each URL is in its record
+		})
+	}
+}

@@ -865,11 +865,7 @@ func (s *Server) removed(n int, err error) (*pb.Long, error) {
 
 // remove removes a queue, or a crawl if key is nil.
 func (s *Server) remove(crawl string, key *string) (*pb.Long, error) {
-	n, err := s.store.Remove(crawl, key)
-	if n > 0 {
-		s.opt.Learned.removed(crawl, key)
-	}
-	return s.removed(n, err)
+	return s.removed(s.opt.Learned.remove(crawl, key))
 }
 
 func (s *Server) DeleteQueue(ctx context.Context, p *pb.QueueWithinCrawlParams) (*pb.Long, error) {
@@ -891,7 +887,7 @@ func (s *Server) PurgeURLs(ctx context.Context, p *pb.PurgeUrlParams) (*pb.Long,
 	}
 	others, failed := askAll(ctx, &s.nodes, p.GetKey() != "", p, pb.URLFrontierClient.PurgeURLs)
 	before := s.now().AddDate(0, 0, -int(p.GetDays())).UnixMilli()
-	own, err := s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before, s.opt.Learned.removedURL))
+	own, err := s.removed(s.store.RemoveBefore(crawlOf(p.GetCrawlID()), p.GetKey(), before, s.opt.Learned.removed))
 	return sum(own, err, others, failed)
 }
 

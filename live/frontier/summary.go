@@ -68,12 +68,8 @@ func unseen(z float64) float64 {
 	return z/-math.Expm1(-z) - 1
 }
 
-const (
-	// looked is of how many URLs a summary looks at what the learner thinks.
-	looked = 10_000
-	// lookedAtOnce is how many it looks at under one lock.
-	lookedAtOnce = 100
-)
+// looked is of how many URLs a summary looks at what the learner thinks.
+const looked = 10_000
 
 // Summaries returns what the crawls show, with so many of the URLs that publish most. It looks at one part of the
 // URLs after the other, so that others get at the learners in between.
@@ -82,7 +78,6 @@ func (l *Learned) Summaries(most int) (all []Summary) {
 	defer l.mu.Unlock()
 	now := l.now()
 	for crawl, c := range l.crawls {
-		l.sweep(crawl, c, "")
 		all = append(all, l.summary(crawl, c, now, most))
 	}
 	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.Crawl, b.Crawl) })
@@ -99,12 +94,7 @@ func (l *Learned) summary(crawl string, c *learnedCrawl, now time.Time, most int
 		s.Interval = time.Duration(float64(took) * float64(s.Sources) / float64(s.Fetched)).Round(time.Second)
 	}
 	var n, expected, seen float64
-	all := 0
-	for name := range c.sources {
-		if all++; all%lookedAtOnce == 0 {
-			l.mu.Unlock()
-			l.mu.Lock()
-		}
+	for name := range l.names(c) {
 		b, err := c.crawler.Belief(name)
 		if err != nil {
 			continue
