@@ -81,14 +81,25 @@ def test_saved_in_a_directory_of_a_command(written, tmp_path, other):
     assert r.kind == "bench" and r.config == {} and list(r.table.index) == ["whittle"]
 
 
-def test_names_of_sources_stay_as_they_are(command, tmp_path):
-    """Also those that pandas takes for missing figures."""
-    names = ["NA", "None", "nan", "b"]
+@pytest.mark.parametrize("names", [["NA", "None", "nan", "b"], ["never", "a,never,b", "NaN", "inf"], ["007", "1"]])
+def test_names_stay_as_they_are(command, tmp_path, names):
+    """Also those that pandas takes for missing figures or for numbers, and those that Go writes for a figure."""
     instance = ephemera.Instance([ephemera.Source(name, 1, 0.5, 1) for name in names])
     (tmp_path / "na.toml").write_text(instance.toml())
     command("train", "-instance", tmp_path / "na.toml", "-steps", 50, "-out", tmp_path / "out")
     learned = ephemera.load(tmp_path / "out").learned
     assert list(learned["source"]) == names and learned.select_dtypes("number").shape[1] >= 6
+    ephemera.compare(dict.fromkeys(names, "whittle"), steps=5, seeds=1).save(tmp_path / "compared")
+    assert list(ephemera.load(tmp_path / "compared").runs["policy"]) == names
+
+
+def test_a_threshold_that_is_never_reached_is_infinite(command, tmp_path):
+    """Of a source whose crawl costs more than the budget."""
+    sources = [ephemera.Source("a", 1, 0.5, 1), ephemera.Source("dear", 1, 0.5, 1, cost=9)]
+    (tmp_path / "dear.toml").write_text(ephemera.Instance(sources).toml())
+    command("train", "-instance", tmp_path / "dear.toml", "-steps", 50, "-out", tmp_path / "out")
+    ages = ephemera.load(tmp_path / "out").learned["exact age"]
+    assert ages.dtype == float and ages[0] < 50 and ages[1] == np.inf
 
 
 def test_odd_names_in_tables():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,10 @@ from . import _library
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_TEXTS = ("cell", "figure", "instance", "policy", "source")
+"""Columns of names, which are texts though they look like figures."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +106,15 @@ def load(directory: str | os.PathLike[str]) -> Results:
 
     def table(name: str) -> pd.DataFrame | None:
         def parse(text: str) -> Any:
-            text = re.sub(r"(?<=,)never(?=,|$)", "inf", text, flags=re.M)
-            # A source may be called NA. What is missing is empty, or NaN as Go writes it.
-            return frames.read_csv(io.StringIO(text), keep_default_na=False, na_values=["", "NaN"])
+            figures = [c for c in frames.read_csv(io.StringIO(text), nrows=0) if c not in _TEXTS]
+            # A figure that is missing is empty, or NaN as Go writes it; a source may be called NaN, or 007.
+            frame = frames.read_csv(
+                io.StringIO(text), dtype=dict.fromkeys(_TEXTS, str), keep_default_na=False,
+                na_values={c: ["", "NaN"] for c in figures},
+            )  # fmt: skip
+            if name == "thresholds.csv":
+                frame[figures] = frame[figures].replace("never", "inf").apply(frames.to_numeric)
+            return frame
 
         return cast("pd.DataFrame | None", read(name, parse))
 
