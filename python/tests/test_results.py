@@ -200,13 +200,15 @@ def test_tensorboard(written, tmp_path, capsys, kind, runs):
         cell, seed = name.rsplit("/", 1)
         rows = r.curves[(r.curves.cell == cell) & (r.curves.seed == int(seed[5:]))].rename(columns={"epoch": "epochs"})
     assert points == [(e, pytest.approx(v, rel=1e-6)) for e, v in zip(rows.epochs, rows.reward, strict=True)]
-    assert tensorboard.main([str(written / kind), "--out", str(out)]) == 1
-    assert "there already" in capsys.readouterr().err
+    assert tensorboard.main([str(written / kind), "--out", str(out)]) == 2
 
 
 def test_tensorboard_refuses(tmp_path, capsys):
     assert tensorboard.main([str(tmp_path)]) == 1
     assert "neither result.json nor summary.json" in capsys.readouterr().err
+    assert tensorboard.main([str(tmp_path), "--out", str(tmp_path)]) == 2  # it was called wrongly
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "there already; name another directory with --out" in said
 
 
 def test_what_a_console_shows(tmp_path):

@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     out: Path = a.out or a.directory / "tensorboard"
     if out.exists():
         print(f"{p.prog}: {out} is there already; name another directory with --out", file=sys.stderr)
-        return 1
+        return 2
     try:
         written = write(load(a.directory), out)
     except (OSError, ValueError, ImportError) as e:
