@@ -99,8 +99,8 @@ func (d *Duration) UnmarshalText(text []byte) (err error) {
 const (
 	// saveEvery is how old what all URLs have in common may be after a kill.
 	saveEvery = 5 * time.Minute
-	// anyway is after which time a URL is fetched again if the learner never says so
-	// and no longest interval is set.
+	// anyway is after which time a URL is fetched again if the learner never says so, unless
+	// the longest interval is longer.
 	anyway = 30 * 24 * time.Hour
 	// mostNew is how many items of a fetch are taken up where only their number is given.
 	mostNew = 1000
@@ -389,16 +389,10 @@ func (c *learnedCrawl) take(
 			mistake = err
 		}
 	}
-	due = now.UnixMilli() + cmp.Or(c.opt.Longest.Duration, anyway).Milliseconds()
-	switch {
-	case c.opt.Shadow:
-		due = date
-	case earliest && said.reports():
-		due = max(due, date)
-	case earliest:
-		due = date
+	if c.opt.Shadow {
+		return date, true, mistake
 	}
-	return due, true, mistake
+	return max(now.Add(max(c.opt.Longest.Duration, anyway)).UnixMilli(), h.NotBefore), true, mistake
 }
 
 // aim has the first report of a crawl say what fetches are to bring about, unless that is set. It

@@ -125,6 +125,45 @@ func TestLearned(t *testing.T) {
 	}
 }
 
+// TestBudget holds that many URLs take no more than the budget, also where it is too small for the longest interval,
+// or for the dates at which the client would try again what failed.
+func TestBudget(t *testing.T) {
+	const n, hours = 100, 48
+	for _, longest := range []time.Duration{0, 2 * time.Hour} {
+		for _, tt := range []struct {
+			name       string
+			first, put func(url string, date int64) *pb.URLItem
+		}{
+			{"pages", page, page},
+			{"feeds", feed, feed},
+			{"failed", feed, inL},
+		} {
+			t.Run(fmt.Sprint(tt.name, longest), func(t *testing.T) {
+				s := serve(t, LearnOptions{PerHour: 1, Longest: Duration{longest}})
+				for i := range n {
+					s.put(tt.first(fmt.Sprintf("http://h%d/", i), 0))
+				}
+				fetches := 0
+				for range hours * 6 {
+					s.server.opt.Learned.Advance()
+					for _, u := range s.infos(inCrawl("L")) {
+						fetches++
+						s.put(tt.put(u.Url, s.clock.Load()/1000+3600))
+					}
+					s.wait(600)
+				}
+				if fetches < hours*3/4 || fetches > hours+4 {
+					t.Errorf("%d fetches in %d hours of one", fetches, hours)
+				}
+			})
+		}
+	}
+}
+
+// page is a page that has not changed, and feed a feed without new items, of the learned crawl.
+func page(url string, date int64) *pb.URLItem { return with(url, date, metaSignature, "a") }
+func feed(url string, date int64) *pb.URLItem { return report(url, date, nil) }
+
 // TestShadow holds that in the shadow the client's dates stand, and that it gets the learner's
 // what both find.
 func TestShadow(t *testing.T) {

@@ -108,28 +108,26 @@ func TestNeverDue(t *testing.T) {
 
 // TestDates: a date of the client's is the earliest time of the next fetch, or nothing.
 func TestDates(t *testing.T) {
-	page := func(date int64) *pb.URLItem { return with("http://h/", date, metaSignature, "a") }
-	feed := func(date int64) *pb.URLItem { return report("http://h/", date, nil) }
 	for _, tt := range []struct {
 		name  string
 		dates Dates
-		put   func(date int64) *pb.URLItem
+		put   func(url string, date int64) *pb.URLItem
 		waits bool
 	}{
 		{"earliest, of a page", Earliest, page, true},
 		{"ignored, of items", Ignore, feed, false},
 		{"usual, of a page", Dates{}, page, false},
-		{"usual, of a page after an error", Dates{}, func(d int64) *pb.URLItem {
-			return with("http://h/", d, metaSignature, "a", metaErrors, "1")
+		{"usual, of a page after an error", Dates{}, func(url string, d int64) *pb.URLItem {
+			return with(url, d, metaSignature, "a", metaErrors, "1")
 		}, false},
 		{"usual, of items", Dates{}, feed, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, LearnOptions{PerHour: 10, Longest: Duration{20 * time.Hour}, Dates: tt.dates})
-			first := tt.put(0)
+			first := tt.put("http://h/", 0)
 			delete(first.GetKnown().Info.Metadata, metaErrors)
 			s.put(first)
-			s.put(tt.put(start + 100*3600))
+			s.put(tt.put("http://h/", start+100*3600))
 			if n := len(s.hours(50)); (n == 0) != tt.waits {
 				t.Errorf("%d URLs are handed out in half of the time up to the client's date", n)
 			}
