@@ -102,22 +102,22 @@ func (l *Learner) Index(i int) float64 {
 //
 // A source that is worth less is soon known to be. One that is nearly worth its price stays
 // at four rounds for long, where it costs little.
-func (l *Learner) act(i int, share float64) {
+func (l *Learner) act(i int, share, mean float64) {
 	if l.set.Actor == "off" {
 		return
 	}
 	s := &l.src[i]
 	w, price := l.Index(i), l.priced(i, l.price)
 	if price == 0 {
-		sigma := l.mean(i) * math.Sqrt(l.noise(s)*l.set.B.At(int(s.Cycles))/2)
+		sigma := mean * math.Sqrt(l.noise(s)*l.b.at(int(s.Cycles))/2)
 		w += evidence * sigma * min(l.slope(i), 2*s.Theta) * math.Sqrt(3) / math.Pi
 	}
 	if price > 0 && w < price && s.Theta > farRounds*l.round {
-		err := l.mean(i) * math.Sqrt(l.variation(s)*l.set.B.At(int(s.Cycles)))
+		err := mean * math.Sqrt(l.variation(s)*l.b.at(int(s.Cycles)))
 		w = min(price, w+farEvidence*err)
 	}
-	excess := clip((w - price) / max(price, priceFloor*l.mean(i)))
-	step := share * l.set.A.At(int(s.Cycles)) * max(1, math.Sqrt(s.Theta/l.round))
+	excess := clip((w - price) / max(price, priceFloor*mean))
+	step := share * l.a.at(int(s.Cycles)) * max(1, math.Sqrt(s.Theta/l.round))
 	l.move(i, s.Theta*math.Exp(-step*excess))
 }
 
@@ -221,6 +221,6 @@ func (l *Learner) reach(i int, noise float64) float64 {
 // standing returns how a source stands: beyond its threshold by
 //
 //	W(s) ≈ λ + max(λ, X̄/C)((s + ½)/reach − 1)
-func (l *Learner) standing(i int, noise float64) Waiting {
-	return Waiting{l.reach(i, noise), max(l.priced(i, l.price), l.mean(i)), l.src[i].Last, int32(i)}
+func (l *Learner) standing(i int, noise, mean float64) Waiting {
+	return Waiting{l.reach(i, noise), max(l.priced(i, l.price), mean), l.src[i].Last, int32(i)}
 }

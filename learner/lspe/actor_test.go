@@ -104,7 +104,7 @@ func TestLongWaitNeedsEvidence(t *testing.T) {
 		if l.price <= 0 {
 			t.Fatalf("W is %v; want one above 0", l.Index(0))
 		}
-		l.act(0, 1)
+		l.act(0, 1, l.mean(0))
 		if longer := s.Theta > theta; longer != c.longer {
 			t.Errorf("at %v rounds, after %d cycles: the threshold goes from %.2f to %.2f; want a longer wait: %v",
 				c.rounds, c.cycles, theta, s.Theta, c.longer)

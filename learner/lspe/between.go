@@ -40,9 +40,8 @@ const mostSpan = 10
 
 // compare takes in the cycle that closes with a harvest at an age of features ψ, before it is
 // learned. A harvest that surprises by more than any does counts as one that does not.
-func (l *Learner) compare(s *Source, age, harvest float64, psi *[poolFeatures]float64) {
+func (l *Learner) compare(s *Source, age, harvest float64, psi *[poolFeatures]float64, level, pooled float64) {
 	b := &l.between
-	level, pooled := l.level(s)
 	v := l.variation(s)
 	most := surprise * math.Sqrt(v)
 	u := max(-most, min(most, harvest/(level*l.pooled.of(psi))-1))
@@ -87,7 +86,7 @@ func (l *Learner) level(s *Source) (level, pooled float64) {
 	psi := [poolFeatures]float64{float64(s.Phi[0]), float64(s.Phi[1]), float64(s.Phi[2])}
 	pooled = l.pooled.of(&psi)
 	k := int(s.Cycles)
-	prior := l.pooled.mean * max(levelPrior/float64(k), l.set.B.At(k)*l.alike())
+	prior := l.pooled.mean * max(levelPrior/float64(k), l.b.at(k)*l.alike())
 	return (s.Mean + prior*l.between.Mean) / (pooled + prior), pooled
 }
 

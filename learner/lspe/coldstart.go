@@ -46,7 +46,7 @@ func (l *Learner) start() {
 		if s := &l.src[i]; s.Cycles > 0 {
 			l.restart(i, float64(s.Span), s.Mean)
 			l.draw(s)
-			l.sleep(l.standing(i, float64(s.Noise)))
+			l.sleep(l.standing(i, float64(s.Noise), l.mean(i)))
 		}
 	}
 }

@@ -81,10 +81,10 @@ func init() {
 // say what it brings at the ages next to these: left to the polynomials, a source worth
 // fifty times the price at age 1 may be crawled at age 2 for good.
 //
-// It returns the mean of the pooled curve's features over the four.
+// It returns the level of the source, and the mean of the pooled curve's features over the four.
 func (l *Learner) learn(
 	i int, age, harvest float64, psi *[poolFeatures]float64, b float64,
-) (center [poolFeatures]float64) {
+) (level float64, center [poolFeatures]float64) {
 	s, d := &l.src[i], l.set.Features
 	s.Span += float32(b * (age - float64(s.Span)))
 	s.Mean += b * (harvest - s.Mean)
@@ -111,8 +111,9 @@ func (l *Learner) learn(
 	if k := s.Cycles; k <= 8 || k%checks == 0 {
 		l.check(s)
 	}
-	l.evaluate(i)
-	return center
+	level, _ = l.level(s)
+	l.evaluate(i, level)
+	return level, center
 }
 
 const checks = 16 // cycles from one look at the inverses to the next; up to the eighth there is one each
@@ -145,7 +146,7 @@ func (l *Learner) check(s *Source) {
 
 const sweeps = 16 // steps of r that follow a cycle
 
-// evaluate takes 16 steps of LSPE(0) for source i:
+// evaluate takes 16 steps of LSPE(0) for source i at its level a, see level:
 //
 //	h ← h + γB_cc⁻¹(X − B_cc h)
 //	w ← w + γB_ww⁻¹(A_ww w + A_wc h − ηf),  with h = (C, 0, 0, 0) and κ̄ for the cost
@@ -153,13 +154,14 @@ const sweeps = 16 // steps of r that follow a cycle
 // so many that r has all but solved its equations before the actor looks at it. With
 // fewer, a source whose threshold doubles at each crawl has weights that describe none
 // of its thresholds, and may be given up though it is worth eight times the price.
-func (l *Learner) evaluate(i int) {
-	s, cost, d, gamma := &l.src[i], l.cost(i), l.set.Features, l.set.Gamma
+//
+// Rows of the inverses beyond the degree are 0, and so are the weights there.
+func (l *Learner) evaluate(i int, level float64) {
+	s, cost, gamma := &l.src[i], l.cost(i), l.set.Gamma
 	unit := float64(s.Unit)
 	z := [2*degree + 1]float64{1}
 	copy(z[1:], s.Powers[:])
 	harvests := s.Harvests
-	level, _ := l.level(s)
 	for m := range harvests {
 		harvests[m] += level * s.Prior[m]
 	}
@@ -168,15 +170,16 @@ func (l *Learner) evaluate(i int) {
 
 	inverse := critic.Small(s.CrawlInverse[:])
 	for range sweeps {
-		v := [critic.Most]float64(harvests)
-		for j := range d + 1 {
-			for k := range d + 1 {
-				v[j] -= z[j+k] * s.Crawl[k]
+		var v, y [critic.Most]float64
+		for j := range v {
+			left := harvests[j]
+			for k, h := range s.Crawl {
+				left -= z[j+k] * h
 			}
+			v[j] = left
 		}
-		var y [critic.Most]float64
 		inverse.Mul(&y, &v)
-		for j := range d + 1 {
+		for j := range s.Crawl {
 			s.Crawl[j] += gamma * y[j]
 		}
 	}
@@ -191,18 +194,18 @@ func (l *Learner) evaluate(i int) {
 	inverse = critic.Small(s.WaitInverse[:])
 	var g [degree][critic.Most]float64 // column by column
 	var gain, toll [critic.Most]float64
-	for k := range d {
+	for k := range degree {
 		var a [critic.Most]float64
-		for j := range d {
+		for j := range degree {
 			a[j] = gamma * (nodeProducts[j+1][k+1] - nodePowers[j+k+2]) * z[j+k+2]
 		}
 		inverse.Mul(&g[k], &a)
 	}
 	var x, c [critic.Most]float64
-	for j := range d {
+	for j := range degree {
 		f := unit * nodePowers[j+1] * z[j+2] / nodes
 		x[j] = -eta * f
-		for k := range d + 1 {
+		for k := range degree + 1 {
 			x[j] += lastPowers[j+1] * z[j+1+k] * s.Crawl[k]
 		}
 		x[j] *= gamma

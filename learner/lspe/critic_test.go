@@ -150,7 +150,7 @@ func TestCriticAgainstDense(t *testing.T) {
 		d.harvests.AddScaledVec(d.harvests, level, d.prior)
 		d.harvest += level * d.pooled
 		for range 300 { // 4800 steps
-			l.evaluate(0)
+			l.evaluate(0, level)
 		}
 		for _, c := range []struct {
 			name    string

@@ -62,7 +62,7 @@ func strand(l *Learner, w *harvests, i int, cycles int32) {
 		l.ring.Remove(i)
 	}
 	l.release(func(w Waiting) bool { return int(w.ID) == i })
-	l.sleep(l.standing(i, 0))
+	l.sleep(l.standing(i, 0, l.mean(i)))
 }
 
 // TestComesBack: a source that waits a thousand epochs, and has done so for long, comes

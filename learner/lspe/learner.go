@@ -12,6 +12,7 @@ import (
 // each crawl its age and harvest. An epoch costs what its crawls cost.
 type Learner struct {
 	set  Settings
+	a, b steps // of actor and critic
 	rand *stream.Rand
 	schedule
 
@@ -51,6 +52,7 @@ func New(t env.Terms, set *Settings, r *stream.Rand) (*Learner, error) {
 		panic("lspe: no random stream")
 	}
 	l := &Learner{set: s, rand: r, schedule: newSchedule(t), src: make([]Source, len(t.Costs)), cold: true}
+	l.a, l.b = newSteps(s.A), newSteps(s.B)
 	l.pooled = newPooled(l.round)
 	for i := range l.src {
 		l.src[i].Last = -1
@@ -111,17 +113,18 @@ func (l *Learner) follow(o *env.Online) {
 	for i := range l.src {
 		l.src[i].Last = int32(o.Last[i])
 		if l.src[i].Cycles > 0 && !l.cold {
-			l.sleep(l.standing(i, float64(l.src[i].Noise)))
+			l.sleep(l.standing(i, float64(l.src[i].Noise), l.mean(i)))
 		}
 	}
 }
 
 // wake lets the actor of a source that has woken look at the price once more.
 func (l *Learner) wake(i int32, epoch int) Waiting {
+	mean := l.mean(int(i))
 	if epoch > int(l.src[i].Last)+1 {
-		l.act(int(i), wakeStep)
+		l.act(int(i), wakeStep, mean)
 	}
-	return l.standing(int(i), float64(l.src[i].Noise))
+	return l.standing(int(i), float64(l.src[i].Noise), mean)
 }
 
 // HarvestsOnly implements env.HarvestsOnly.
@@ -151,7 +154,7 @@ func (l *Learner) Update(crawls []env.Crawled, next *env.Online) {
 		case s.Cycles == 0:
 			l.restart(c.Source, age, c.Interest)
 			l.draw(s)
-			l.sleep(l.standing(c.Source, float64(s.Noise)))
+			l.sleep(l.standing(c.Source, float64(s.Noise), l.mean(c.Source)))
 		default:
 			if int(before) < l.changed {
 				s.Cycles = min(s.Cycles, int32(worldMemory))
@@ -182,7 +185,7 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	whole := age
 	age, harvest = l.shorten(s, age, harvest)
 	psi := l.pooled.features(age)
-	level, _ := l.level(s)
+	level, pooled := l.level(s)
 	expected := level * l.pooled.of(&psi)
 	l.spread += ((harvest-expected)*(harvest-expected) - l.spread) / harvestMemory
 	l.square += (expected*expected - l.square) / harvestMemory
@@ -191,21 +194,23 @@ func (l *Learner) close(i int, age, harvest float64, now int) {
 	if changed {
 		l.restart(i, age, harvest)
 	} else {
-		l.compare(s, age, harvest, &psi)
+		l.compare(s, age, harvest, &psi, level, pooled)
 		s.Cycles++
-		center := l.learn(i, age, harvest, &psi, l.weight(s))
+		level, center := l.learn(i, age, harvest, &psi, l.weight(s))
 		if age == whole { // else it was cut by the curve itself, and says nothing of it
-			level, _ = l.level(s)
 			v := l.variation(s)
 			center = l.pooled.shifted(&psi, &center, s.Theta, v)
 			l.pooled.add(&psi, &center, harvest, level, v)
 		}
+	}
+	mean := l.mean(i)
+	if !changed {
 		s.LastTheta = 0
-		l.act(i, 1)
+		l.act(i, 1, mean)
 		s.LastTheta = float32(s.Theta)
 	}
 	l.draw(s)
-	l.sleep(l.standing(i, float64(l.src[i].Noise)))
+	l.sleep(l.standing(i, float64(s.Noise), mean))
 }
 
 // weight returns how much a cycle counts,
@@ -222,7 +227,7 @@ func (l *Learner) weight(s *Source) float64 {
 	if s.Dispersion > s.Mean {
 		evidence = s.Mean / s.Dispersion
 	}
-	return max(l.set.B.At(int(s.Cycles)), min(forgetMost, left*left*left)*evidence)
+	return max(l.b.at(int(s.Cycles)), min(forgetMost, left*left*left)*evidence)
 }
 
 // shorten cuts a cycle to 2θ + 1 epochs and its harvest by the pooled curve.

@@ -61,8 +61,12 @@ func TestRescale(t *testing.T) {
 	l.between.Level = 1e15 // sources differ: the mean level says nothing of one,
 	defer func(prior float64) { levelPrior = prior }(levelPrior)
 	levelPrior = 0
+	evaluate := func() {
+		level, _ := l.level(&l.src[0])
+		l.evaluate(0, level)
+	}
 	for range 10 { // until nothing is left to mend
-		l.evaluate(0)
+		evaluate()
 	}
 	before, crawl := l.Index(0), l.src[0].Crawl
 	l.Rescale(0, 3)
@@ -75,7 +79,7 @@ func TestRescale(t *testing.T) {
 	if after := l.Index(0); math.Abs(after/before-3) > 1e-12 {
 		t.Errorf("an index of %v is %v after its harvests were tripled", before, after)
 	}
-	l.evaluate(0) // finds nothing to mend
+	evaluate() // finds nothing to mend
 	if after := l.Index(0); math.Abs(after/before-3) > 1e-6 {
 		t.Errorf("an index of %v is %v when the critic has looked at tripled harvests", before, after)
 	}

@@ -29,7 +29,7 @@ func (l *Learner) Frozen() *Policy {
 	for i := range l.src {
 		p.src[i] = Waiting{Reach: l.Threshold(i), Slope: 1, ID: int32(i)}
 		if l.src[i].Cycles > 0 && !l.cold {
-			p.src[i] = l.standing(i, 0)
+			p.src[i] = l.standing(i, 0, l.mean(i))
 		}
 	}
 	return p

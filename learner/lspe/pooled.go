@@ -35,12 +35,13 @@ const poolFeatures = 3
 // [critic.Critic], with its Tikhonov form. H̄ starts sources and is the prior of their critics.
 type pooled struct {
 	round  float64
-	critic *critic.Critic        // r: by how much β differs from the mean of its prior
-	origin [poolFeatures]float64 // ψ(R)
-	beta   [poolFeatures]float64 // β
-	mean   float64               // m, H̄(R), so that the mean of the first pass is that of H̄
-	count  int                   // crawls taken in
-	shifts [octaves]shift        // of thresholds θ/R by factors of two, the middle one from 1 on
+	critic *critic.Critic          // r: by how much β differs from the mean of its prior
+	origin [poolFeatures]float64   // ψ(R)
+	beta   [poolFeatures]float64   // β
+	mean   float64                 // m, H̄(R), so that the mean of the first pass is that of H̄
+	count  int                     // crawls taken in
+	shifts [octaves]shift          // of thresholds θ/R by factors of two, the middle one from 1 on
+	kept   [][poolFeatures]float64 // features of whole ages, from 0 on
 
 	scratch [poolFeatures]float64
 
@@ -63,15 +64,35 @@ type shift struct {
 func newPooled(round float64) pooled {
 	set := critic.DefaultSettings()
 	set.Gamma, set.Epsilon, set.Scaled = 1, 1, true
-	p := pooled{round: round, critic: critic.New(poolFeatures, 1, set)}
-	p.origin = p.features(round)
+	p := pooled{critic: critic.New(poolFeatures, 1, set), kept: make([][poolFeatures]float64, keptAges)}
+	p.measure(round)
 	p.settle()
 	return p
 }
 
-// features returns ψ(s) − ψ(R) of an age s. With d = 1 − e^(−x), 1 − e^(−2x) = d(2 − d): one
-// exponential does for all three.
-func (p *pooled) features(age float64) (psi [poolFeatures]float64) {
+// keptAges is how many ages have their features kept. Those beyond are as few as crawls are there.
+const keptAges = 1024
+
+// measure sets the round.
+func (p *pooled) measure(round float64) {
+	p.round, p.origin = round, [poolFeatures]float64{}
+	p.origin = p.compute(round)
+	for age := range p.kept {
+		p.kept[age] = p.compute(float64(age))
+	}
+}
+
+// features returns ψ(s) − ψ(R) of an age s.
+func (p *pooled) features(age float64) [poolFeatures]float64 {
+	if k := int(age); age < keptAges && float64(k) == age {
+		return p.kept[k]
+	}
+	return p.compute(age)
+}
+
+// compute computes them. With d = 1 − e^(−x), 1 − e^(−2x) = d(2 − d): one exponential does for
+// all three.
+func (p *pooled) compute(age float64) (psi [poolFeatures]float64) {
 	d := -math.Expm1(-age / (16 * p.round))
 	for k := range psi {
 		psi[k] = math.Log(d) - p.origin[k]

@@ -120,10 +120,11 @@ func (l *Learner) SetState(s State) error {
 	if err := l.rand.SetState(s.Rand); err != nil {
 		return err
 	}
+	p.measure(s.Round)
 	p.settle()
 	p.mean, p.count, p.shifts, p.ages, p.worth = s.Mean, s.Count, s.Shifts, s.Ages, s.Worth
 	l.epoch, l.epochs, l.cold, l.price, l.harvest = s.Epoch, s.Epochs, s.Cold, s.Price, s.Harvest
-	l.total, l.round, p.round = s.Total, max(1, s.Total/l.budget), s.Round
+	l.total, l.round = s.Total, max(1, s.Total/l.budget)
 	l.plan, l.capacity, l.share, l.changed = s.Plan, s.Capacity, s.Share, s.Changed
 	l.fallbacks, l.spread, l.square, l.between = s.Fallbacks, s.Spread, s.Square, s.Between
 	copy(l.src, s.Sources)
