@@ -165,3 +165,17 @@ def test_made_again():
     scheduler.fetched(Response(moved.url, body=b"x"), moved, None)
     scheduler.enqueue_request(Request("http://h/3", meta=moved.meta))
     assert put == [("known", "http://h/1", "group"), ("discovered", "http://h/3", "")]
+
+
+def test_a_time_of_refetching_is_any_number():
+    """Such as time.time() and an hour."""
+    scheduler_module = pytest.importorskip("ephemera_frontier.scheduler")
+    from scrapy import Request
+    from scrapy.http import Response
+
+    scheduler = scheduler_module.Scheduler()
+    scheduler.crawl, put = "c", []
+    scheduler.put = lambda known: put.append(known.refetchable_from_date)
+    request = Request("http://h/1", meta={"frontier": "http://h/1", "frontier_key": "h", "refetch": 1_700_000_000.5})
+    scheduler.fetched(Response(request.url, body=b"x"), request, None)
+    assert put == [1_700_000_000]

@@ -87,4 +87,4 @@ class Scheduler:
         info = pb.URLInfo(url=request.meta["frontier"], key=request.meta["frontier_key"], crawlID=self.crawl)
         info.metadata["signature"].values.append(hashlib.md5(response.body).hexdigest())
         info.metadata["fetch.statusCode"].values.append(str(response.status))
-        self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=request.meta.get("refetch", 0)))
+        self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=int(request.meta.get("refetch", 0))))
