@@ -37,16 +37,16 @@ def free_port():
 
 
 class Site(http.server.BaseHTTPRequestHandler):
-    """Page n links to 2n + 1, 2n + 2 and 0."""
+    """Page n links to 2n + 1, 2n + 2, 0, and one that robots.txt closes."""
 
     def do_GET(self):
         if self.path == "/robots.txt":
-            body = b"User-agent: *"
+            body = b"User-agent: *\nDisallow: /closed"
         else:
             self.server.seen.append(self.path)
             n = int(self.path[1:])
             links = [0] + [k for k in (2 * n + 1, 2 * n + 2) if k < PAGES]
-            body = "".join(f'<a href="/{k}">{k}</a>' for k in links).encode()
+            body = "".join(f'<a href="/{k}">{k}</a>' for k in [*links, "closed"]).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
@@ -61,8 +61,8 @@ class Site(http.server.BaseHTTPRequestHandler):
 def test_crawl(tmp_path, learn):
     """Each page is fetched once, also by a crawl that was stopped and goes on, and while the frontier is killed.
 
-    In a learned crawl pages are fetched again, and it is known how often they change. What the frontier did not
-    ask for, robots.txt, is not put.
+    What robots.txt closes keeps no crawl from its end. In a learned crawl pages are fetched again, and it is known how
+    often they change. What the frontier did not ask for, robots.txt, is not put.
     """
     frontier = tmp_path / "frontier"
     subprocess.run(["go", "build", "-o", frontier, "./cmd/frontier"], cwd=ROOT, check=True)
@@ -109,9 +109,12 @@ def test_crawl(tmp_path, learn):
         with grpc.insecure_channel(address) as channel:
             every = urlfrontier_pb2.ListUrlParams(crawlID="site", size=100)
             urls = [item.known.info.url for item in urlfrontier_pb2_grpc.URLFrontierStub(channel).ListURLs(every)]
-        assert len(urls) == PAGES and not any(url.endswith("robots.txt") for url in urls)
+            left = urlfrontier_pb2_grpc.URLFrontierStub(channel).GetStats(
+                urlfrontier_pb2.QueueWithinCrawlParams(crawlID="site")
+            )
+        assert len(urls) == PAGES + 1 and not any(url.endswith("robots.txt") for url in urls)
         if not learn:
-            assert len(fetched) == PAGES
+            assert len(fetched) == PAGES and left.size == 0
             return
         assert len(fetched) > PAGES
         with grpc.insecure_channel(address) as channel:
@@ -179,3 +182,31 @@ def test_a_time_of_refetching_is_any_number():
     request = Request("http://h/1", meta={"frontier": "http://h/1", "frontier_key": "h", "refetch": 1_700_000_000.5})
     scheduler.fetched(Response(request.url, body=b"x"), request, None)
     assert put == [1_700_000_000]
+
+
+def test_what_is_not_to_be_fetched_is_put():
+    """A URL that robots.txt closes, or of which no request can be made, would be handed out for ever."""
+    scheduler_module = pytest.importorskip("ephemera_frontier.scheduler")
+    from ephemera_frontier import urlfrontier_pb2 as pb
+    from scrapy.exceptions import IgnoreRequest
+    from scrapy.http import Response
+    from scrapy.spidermiddlewares.httperror import HttpError
+    from twisted.internet.error import ConnectionRefusedError
+    from twisted.python.failure import Failure
+
+    scheduler = scheduler_module.Scheduler()
+    scheduler.crawl, put = "c", []
+
+    def known(known):
+        put.append((known.info.url, known.info.key, known.refetchable_from_date, *known.info.metadata))
+
+    scheduler.put = known
+    scheduler.ready = [pb.URLInfo(url=url, key="group") for url in ("nothing", "http://h/1")]
+    request = scheduler.next_request()
+    assert request.url == "http://h/1" and put == [("nothing", "group", 0, "error.cause")]
+    for error in (ConnectionRefusedError(), HttpError(Response(request.url)), IgnoreRequest("Forbidden by robots.txt")):
+        assert len(put) == 1
+        failure = Failure(error)
+        failure.request = request
+        assert request.errback(failure) is failure  # it is logged as any other
+    assert put[1:] == [("http://h/1", "group", 0, "error.cause")]

@@ -4,6 +4,8 @@ import hashlib
 
 import grpc
 from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest
+from scrapy.spidermiddlewares.httperror import HttpError
 
 from . import urlfrontier_pb2 as pb
 from .urlfrontier_pb2_grpc import URLFrontierStub
@@ -76,15 +78,34 @@ class Scheduler:
         if not self.ready:
             params = pb.GetParams(max_queues=8, max_urls_per_queue=16, delay_requestable=self.hold, crawlID=self.crawl)
             self.ready = list(self.frontier.GetURLs(params))
-        if self.ready:
+        while self.ready:
             info = self.ready.pop(0)
-            return Request(info.url, meta={"frontier": info.url, "frontier_key": info.key}, dont_filter=True)
+            meta = {"frontier": info.url, "frontier_key": info.key}
+            try:
+                return Request(info.url, meta=meta, dont_filter=True, errback=self.failed)
+            except ValueError as e:  # such as one without a scheme
+                self.refused(meta, e)
 
     def fetched(self, response, request, spider):
         """Put what a fetch has found, but for one that the frontier did not ask for, such as of robots.txt."""
         if "frontier" not in request.meta:
             return
-        info = pb.URLInfo(url=request.meta["frontier"], key=request.meta["frontier_key"], crawlID=self.crawl)
-        info.metadata["signature"].values.append(hashlib.md5(response.body).hexdigest())
-        info.metadata["fetch.statusCode"].values.append(str(response.status))
-        self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=int(request.meta.get("refetch", 0))))
+        of = {"signature": hashlib.md5(response.body).hexdigest(), "fetch.statusCode": str(response.status)}
+        self.known(request.meta, of)
+
+    def failed(self, failure):
+        """Put a URL that is not to be fetched, as robots.txt says. Another that failed is due when its hold ends."""
+        if failure.check(IgnoreRequest) and not failure.check(HttpError):  # the latter has a response, which was put
+            self.refused(failure.request.meta, failure.value)
+        return failure
+
+    def refused(self, meta, why):
+        """Put a URL that is never fetched, and why."""
+        self.known(meta, {"error.cause": str(why)})
+
+    def known(self, meta, of):
+        """Put what is known of a URL that was handed out."""
+        info = pb.URLInfo(url=meta["frontier"], key=meta["frontier_key"], crawlID=self.crawl)
+        for name, value in of.items():
+            info.metadata[name].values.append(value)
+        self.put(known=pb.KnownURLItem(info=info, refetchable_from_date=int(meta.get("refetch", 0))))
