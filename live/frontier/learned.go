@@ -635,16 +635,14 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 		return
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.now()
 	l.has(id, c)
 	name := sourceName(id)
 	b, err := c.crawler.Belief(name)
 	if err != nil {
-		l.mu.Unlock()
 		return // it is not learned
 	}
-	mistake := c.mistakes[name]
-	l.mu.Unlock()
 	if info.Metadata == nil {
 		info.Metadata = map[string]*pb.StringList{}
 	}
@@ -659,7 +657,7 @@ func (l *Learned) explain(id schedule.ID, info *pb.URLInfo) {
 	info.Metadata[metaWhy] = &pb.StringList{Values: []string{
 		rate, "objective " + c.opt.Objective.String(), fmt.Sprintf("price %.3g", b.Price), "due " + due,
 	}}
-	if mistake != "" {
+	if mistake := c.mistakes[name]; mistake != "" {
 		why := info.Metadata[metaWhy]
 		why.Values = append(why.Values, "the last fetch counts as failed: "+mistake)
 	}

@@ -1,11 +1,13 @@
 package frontier
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,6 +88,24 @@ func TestAim(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStatusMeanwhile: what is asked about a URL while reports say what fetches are to bring about is of one of them;
+// the race detector sees where it is of both.
+func TestStatusMeanwhile(t *testing.T) {
+	s := serve(t, LearnOptions{PerHour: 1})
+	var asked sync.WaitGroup
+	asking, end := context.WithCancel(ctx)
+	asked.Go(func() {
+		for asking.Err() == nil {
+			s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/", CrawlID: "L"})
+		}
+	})
+	for range 50 {
+		s.put(page("http://h/", 0), done("http://h/"), feed("http://h/", 0), done("http://h/"))
+	}
+	end()
+	asked.Wait()
 }
 
 // TestNeverDue: of a page that changes too often to be worth a fetch it is said that it is due never.
