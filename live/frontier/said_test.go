@@ -388,7 +388,7 @@ func TestEvenly(t *testing.T) {
 }
 
 // TestPingBehindPut: a ping that comes right behind a fetch, before that is on disk, leaves what the client put
-// with the fetch.
+// with the fetch, and is not acknowledged before that.
 func TestPingBehindPut(t *testing.T) {
 	s := serve(t, LearnOptions{PerHour: 1})
 	s.put(with("http://h/", 0, metaSignature, "0", "mine", "0"))
@@ -397,6 +397,9 @@ func TestPingBehindPut(t *testing.T) {
 		mine := fmt.Sprint(i)
 		fetch, ping := with("http://h/", 0, metaSignature, mine, "mine", mine), with("http://h/", 0, metaPing, "")
 		s.server.known(fetch.GetKnown())
+		if status, commit := s.server.discovered(proto.CloneOf(ping.GetKnown().Info)); commit == nil {
+			t.Errorf("a ping that is no news is answered %v before its URL is on disk", status)
+		}
 		s.wait(60)
 		_, commit := s.server.discovered(ping.GetKnown().Info)
 		commit.Wait()

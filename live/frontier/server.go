@@ -417,10 +417,9 @@ func (s *Server) discovered(info *pb.URLInfo) (pb.AckMessage_Status, *store.Comm
 		return s.put(pb.AckMessage_OK, commit, err)
 	}
 	if pinged {
-		var news bool
-		news, commit, mistake, err = s.opt.Learned.ping(id, ping.GetValues())
+		news, taken, mistake, err := s.opt.Learned.ping(id, ping.GetValues())
 		if s.mistake(mistake); news {
-			return s.put(pb.AckMessage_OK, commit, err)
+			return s.put(pb.AckMessage_OK, taken, err)
 		}
 	}
 	s.metrics.ignored.Inc()
