@@ -323,6 +323,26 @@ def test_two_environments_at_once():
     assert alone == together
 
 
+def test_threads_make_worlds_of_one_instance():
+    """None reads a file that another is still writing."""
+    failed, begin = [], threading.Barrier(4)
+
+    def work():
+        for k in range(100):
+            begin.wait()
+            try:
+                ephemera.load_instance(ephemera.Instance([ephemera.Source(f"{k} {j}", 1, 0.5, 1) for j in range(300)]))
+            except ephemera.Error as e:
+                failed.append(str(e))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
 def test_a_signal_handler_closes():
     """It runs in the midst of a step, whose thread holds the lock."""

@@ -150,11 +150,11 @@ def named(instance: InstanceLike) -> str:
         if not (name := os.fsdecode(instance)):
             raise ValueError("instance is ''; allowed are an Instance, a name such as 'paper', and a .toml file")
         return name
-    text = instance.toml().encode()
-    file = _room() / f"{hashlib.sha256(text).hexdigest()}.toml"
+    text = instance.toml()
+    file = _room() / f"{hashlib.sha256(text.encode()).hexdigest()}.toml"
     if not file.exists():
         file.parent.mkdir(exist_ok=True)
-        file.write_bytes(text)
+        document.put(file, text)
     return str(file)
 
 
