@@ -422,7 +422,10 @@ def test_tables_of_a_comparison(played):
     costs = ephemera.compare(["whittle", "round-robin"], steps=50, seeds=1, objective="delay")
     assert f"round-robin & $-${-costs['round-robin']['reward']:.1f} & --" in costs.to_latex()
     odd = ephemera.compare({"a_b & <50 %>": "round-robin"}, steps=10, seeds=1)
-    assert r"a\_b \& <50 \%>" in odd.to_latex() and "<td>a_b &amp; &lt;50 %&gt;</td>" in odd._repr_html_()
+    assert r"a\_b \& \textless{}50 \%\textgreater{}" in odd.to_latex()
+    assert "<td>a_b &amp; &lt;50 %&gt;</td>" in odd._repr_html_()
+    bars = ephemera.compare({"[ours]": "round-robin", "*ours|": "whittle"}, steps=10, seeds=1).to_latex()
+    assert "\n{[}ours] & " in bars and "\n{*}ours\\textbar{} & " in bars  # [ and * after a line's end are its options
     page = played._repr_html_()
     assert page.count("<tr>") == 1 + len(list(played)) and "5 seeds from 1099511627776" in page
 

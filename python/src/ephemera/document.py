@@ -30,6 +30,8 @@ _STYLES = (
 """Colours of Okabe and Ito, which the colour-blind tell apart, each with dashes of its own for print in grey."""
 _LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "±": r"$\pm$",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",  # in the font that is the default
+    "[": "{[}", "*": "{*}",  # which \\ and \midrule before them would take for their own
     **{c: "\\" + c for c in "&%$#_{}"},
 }  # fmt: skip
 
