@@ -497,6 +497,19 @@ def test_pictures_show_what_beats_whittle():
     pyplot.close("all")
 
 
+@pytest.mark.filterwarnings("ignore:Attempting to set identical")  # of one epoch
+def test_pictures_where_exact_whittle_earns_nothing():
+    """In one epoch under one of the seeds, so that no point has a share under all."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    table = ephemera.compare(["whittle", "round-robin"], "quiet:50:*", steps=1, seeds=5, budget=5)
+    (axes,) = table.plot().axes
+    assert axes.get_ylabel() == "interest per epoch" and len(axes.texts) == 2
+    with pytest.raises(ValueError, match="no policy has a share of exact Whittle under each seed"):
+        table.profile()
+    pyplot.close("all")
+
+
 def test_errors_of_a_policy_say_where():
     def policy(view):
         return view.age * 1.0 if view.epoch < 3 else [0, 1]

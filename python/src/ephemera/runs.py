@@ -380,24 +380,29 @@ class Comparison:
             policies: names of at most six rows; None for the best six.
         """
         names = self._chosen(policies, self.curves)
-        known = any(c.get("of_whittle") is not None for c in self.curves)
+        shares = self._along(names, "of_whittle")
+        found = shares or self._along(names, "reward")
         figure, axes = document.column()
         axes.set_xscale("log")
         axes.set_xlabel("epoch")
-        axes.set_ylabel("share of exact Whittle" if known else "interest per epoch")
+        axes.set_ylabel("share of exact Whittle" if shares else "interest per epoch")
+        most = max((float(y[:, 0].max()) for _, y in found.values()), default=1.0)
+        axes.set_ylim(0, 1.05 * (max(1.0, most) if shares else most))
+        document.lines(axes, found)
+        return figure
+
+    def _along(self, names: Sequence[str], of: str) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Return of each policy the epochs at which a figure is known under all seeds, and its means there."""
         found = {}
         for name in names:
             by_epoch: dict[int, list[Any]] = {}
             for c in self.curves:
                 if c["policy"] == name:
-                    by_epoch.setdefault(c["epoch"], []).append(c.get("of_whittle") if known else c["reward"])
+                    by_epoch.setdefault(c["epoch"], []).append(c.get(of))
             points = {epoch: values for epoch, values in by_epoch.items() if None not in values}
             if points:
                 found[name] = np.array(list(points), np.float64), document.means(list(points.values()))
-        most = max((float(y[:, 0].max()) for _, y in found.values()), default=1.0)
-        axes.set_ylim(0, 1.05 * (max(1.0, most) if known else most))
-        document.lines(axes, found)
-        return figure
+        return found
 
     def profile(self, policies: Sequence[str] | None = None) -> Any:
         """Return a matplotlib figure of how often: the part of the runs that earn at least a share of exact Whittle.
@@ -406,6 +411,8 @@ class Comparison:
             policies: names of at most six rows; None for the best six.
         """
         scores = {name: s for name, s in self.to_rliable().items() if np.isfinite(s).all()}
+        if not scores:
+            raise ValueError("no policy has a share of exact Whittle under each seed; needed are more epochs")
         names = self._chosen(policies, [{"policy": name} for name in scores])
         figure, axes = document.column()
         axes.set_xlabel("share of exact Whittle")
