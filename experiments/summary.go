@@ -181,7 +181,8 @@ type sample struct {
 	days       bool
 }
 
-// pair returns a figure in the runs that both groups have, of both.
+// pair returns a figure in the runs that both groups have, of both. Of a recording of which one plays
+// more days than the other there are no pairs of days, so that a difference has no interval.
 func (g *Group) pair(other *Group, figure int) (x, y sample) {
 	var own, others []*Record
 	for k, r := range g.Records {
@@ -189,7 +190,11 @@ func (g *Group) pair(other *Group, figure int) (x, y sample) {
 			own, others = append(own, r), append(others, other.Records[k])
 		}
 	}
-	return g.sample(own, figure), g.sample(others, figure)
+	x, y = g.sample(own, figure), g.sample(others, figure)
+	if len(x.replicates) != len(y.replicates) {
+		x.replicates, y.replicates = nil, nil
+	}
+	return x, y
 }
 
 func (g *Group) sample(runs []*Record, figure int) (s sample) {

@@ -165,6 +165,26 @@ func TestIntervalOfRecording(t *testing.T) {
 	}
 }
 
+// Of a recording cells of a sweep may play different numbers of days, which have no pairs.
+func TestOtherDays(t *testing.T) {
+	f := Figure{
+		Name: "earned", Of: func(r *Record) float64 { return r.Learned.Reward },
+		Days: func(r *Record) []float64 { return r.Learned.Days },
+	}
+	group := func(name string, reward float64, days int) Group {
+		r := &Record{Fitted: true}
+		r.Learned.Reward, r.Learned.Days = reward, slices.Repeat([]float64{reward}, days)
+		return Group{Name: name, Records: []*Record{r}, Seeds: 1, Figures: []Figure{f}}
+	}
+	short, long := group("short", 2, 40), group("long", 3, 70)
+	long.Than = &short
+	s := Summarize([]Group{short, long}, 0)
+	diff := s.Rows[1].Diff
+	if diff.Value != 1 || !math.IsNaN(diff.Lo) || s.Verdict != "" || math.IsNaN(s.Rows[1].Mean[0].Lo) {
+		t.Errorf("%+v; want a difference without interval, no verdict, and an interval of each mean", s)
+	}
+}
+
 // No winner is named that is not one, and where nothing random differs between
 // seeds there is no interval.
 func TestVerdict(t *testing.T) {
