@@ -62,14 +62,14 @@ func (d *dump) item(r *store.Record) (*pb.URLItem, error) {
 }
 
 // restore puts a known URL of a dump, which is no fetch. It reports whether its record is of a
-// learned one.
+// learned one. What was before the dump was made was before now, whatever the clock there showed.
 func restore(s *store.Store, item *pb.URLItem, id schedule.ID, now int64) (
 	learned bool, commit *store.Commit, err error,
 ) {
 	info := item.GetKnown().GetInfo()
 	due, created := seconds(item.GetKnown().GetRefetchableFromDate()), now
 	if item.GetCreationDate() > 0 {
-		created = seconds(item.GetCreationDate())
+		created = min(seconds(item.GetCreationDate()), now)
 	}
 	var state []byte
 	for _, v := range info.GetMetadata()[metaState].GetValues() {
@@ -81,6 +81,7 @@ func restore(s *store.Store, item *pb.URLItem, id schedule.ID, now int64) (
 		if err := json.Unmarshal([]byte(v), limits); err != nil {
 			return false, nil, fmt.Errorf("%s: %w", metaQueue, err)
 		}
+		limits.Last = min(limits.Last, now)
 	}
 	if commit, err = s.Put(id, due, created, metadata(info, due, state)); err == nil && limits != nil {
 		_, commit, err = s.Change(id.Crawl, id.Key, func(l *schedule.Limits) { *l = *limits })

@@ -147,6 +147,24 @@ func TestMovedPages(t *testing.T) {
 	}
 }
 
+// TestMovedFromClockAhead: what a machine whose clock is ahead has written keeps no queue waiting, and a start ends
+// no hold for it.
+func TestMovedFromClockAhead(t *testing.T) {
+	s := serve(t)
+	const line = `{"known":{"info":{"url":"http://h/","crawlID":"c","metadata":{"ephemera.queue":` +
+		`{"values":["{\"Delay\":-1,\"Last\":%d}"]}}},"refetchableFromDate":"1"},"creationDate":"%d"}`
+	dump := fmt.Sprintf(line, (start+3600)*1000, start+3600)
+	must(ImportTo(ctx, strings.NewReader(dump), s))
+	hold := &pb.GetParams{Item: anyCrawl.Item, DelayRequestable: 600}
+	s.wait(10)
+	s.want(s.get(hold), "http://h/")
+	for range 2 {
+		s.restart()
+		s.wait(10)
+		s.want(s.get(hold), "")
+	}
+}
+
 // plain is a dump without the blanks that its encoder sets by chance.
 func plain(dump string) string { return strings.ReplaceAll(dump, " ", "") }
 
