@@ -17,6 +17,7 @@ import hashlib
 import itertools
 import json
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -287,9 +288,10 @@ def trained(name: str, task: str, seed: int, kept: Path) -> list[tuple[int, NDAr
         n = len(ephemera.load_instance(instance).sources)
         tables = np.stack([f(np.repeat(GRID[:, None], n, 1)) for _, f in points])
         kept.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(".part.npz")
-        np.savez(part, epochs=[e for e, _ in points], tables=tables)
-        part.replace(file)
+        with tempfile.TemporaryDirectory(dir=kept) as room:  # so that what is there is whole
+            part = Path(room, file.name)
+            np.savez(part, epochs=[e for e, _ in points], tables=tables)
+            part.replace(file)
     found = np.load(file)
     return list(zip(found["epochs"].tolist(), found["tables"], strict=True))
 

@@ -54,3 +54,18 @@ def test_the_index_rises_in_age(arms, name):
     assert (np.diff(learned[:-1], axis=0) > 0).all(), learned  # the last two states are almost one
     exact = np.stack([ephemera.index("paper", s * ceilings) for s in states]) / ceilings
     assert np.abs(learned - exact).mean() < 0.25, (learned, exact)
+
+
+def test_two_that_train_the_same_at_once(arms, tmp_path, monkeypatch):
+    """What one keeps while the other writes hinders neither."""
+    monkeypatch.setitem(arms.METHODS, "neurwin", (lambda *of, **world: [(5, lambda states: states)], {}))
+    save, of = np.savez, ("neurwin", "Observed-v1", ephemera.TEST_SEEDS[0], tmp_path)
+
+    def slowly(*arguments, **keywords):
+        save(*arguments, **keywords)
+        monkeypatch.setattr(np, "savez", save)
+        arms.trained(*of)
+
+    monkeypatch.setattr(np, "savez", slowly)
+    assert arms.trained(*of)[0][0] == 5
+    assert [f.suffixes for f in tmp_path.iterdir()] == [[".npz"]]
