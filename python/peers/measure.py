@@ -4,7 +4,8 @@
 
 measures what tasks.json lacks, and makes the tables and the picture of README.md anew. What was measured
 in another way than today's, with other settings, epochs, worlds or other behaviour of a
-learner, is measured again.
+learner, is measured again. Several processes may work on one file. It runs on Linux and macOS, by whose
+locks they take turns, and not on Windows.
 """
 
 from __future__ import annotations
