@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -196,3 +197,19 @@ def test_the_loop_of_pages():
         crawler = ephemera.Crawler(0)
         crawler.add("a")
         crawler.ping("a", 0)
+
+
+@pytest.mark.parametrize("time", [datetime(2026, 1, 1), "2026-01-01", None])
+def test_times_are_numbers(time):
+    """A date, or a length of time with its unit, is answered by what is needed."""
+    crawler = ephemera.Crawler(1_700_000_000)
+    crawler.add("a")
+    for name, use in (
+        ("start", lambda: ephemera.Crawler(time)),
+        ("now", lambda: crawler.select(time, 1)),
+        ("published", lambda: crawler.update("a", 1_700_000_060, [(time, 1.0)])),
+    ):
+        with pytest.raises(ValueError, match=f"{name} is {re.escape(repr(time))}; allowed are Unix times in seconds"):
+            use()
+    with pytest.raises(ValueError, match="epoch is '1h'; allowed are seconds"):
+        ephemera.Crawler(1_700_000_000, epoch="1h")

@@ -183,8 +183,8 @@ _LONGEST = 2**63 // 10**9  # seconds; Go counts nanoseconds
 
 
 def _span(seconds: float, name: str) -> int:
-    if not abs(seconds) <= _LONGEST:
-        raise ValueError(f"{name} is {seconds}; allowed are seconds, up to {_LONGEST}")
+    if not _between(-_LONGEST, seconds, _LONGEST):
+        raise ValueError(f"{name} is {seconds!r}; allowed are seconds, up to {_LONGEST}")
     return round(seconds * 1e9)
 
 
@@ -192,9 +192,16 @@ _FIRST, _LAST = -62_135_596_800, 253_402_300_799  # of the years 1 to 9999
 
 
 def _date(unix: float, name: str) -> str:
-    if not _FIRST <= unix <= _LAST:
-        raise ValueError(f"{name} is {unix}; allowed are Unix times in seconds, up to {_LAST}")
+    if not _between(_FIRST, unix, _LAST):
+        raise ValueError(f"{name} is {unix!r}; allowed are Unix times in seconds, up to {_LAST}")
     return datetime.fromtimestamp(unix, UTC).isoformat()
+
+
+def _between(low: int, value: float, high: int) -> bool:
+    try:
+        return low <= value <= high
+    except TypeError:  # such as a datetime, or '1h', which the commands take
+        return False
 
 
 def _unix(date: str) -> float:
