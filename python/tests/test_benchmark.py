@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -387,6 +388,14 @@ def test_the_same_policy_in_another_process_has_the_same_digest(tmp_path):
     text = (tmp_path / "mine.py").read_text()
     (tmp_path / "mine.py").write_text("# a remark\n" + text)
     assert digests("1") == changed
+
+
+def test_values_that_say_how_they_are_pickled():
+    """An array's mask counts, and so does a pattern."""
+    masks = [digest(np.ma.array([1.0, 2.0], mask=mask)) for mask in ([0, 1], [1, 0], [1, 0])]
+    patterns = [digest(re.compile(pattern)) for pattern in ("a", "b", "b")]
+    for one, other, same in (masks, patterns):
+        assert one != other == same
 
 
 def test_another_version_of_a_package_has_another_digest(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import copyreg
 import dis
 import enum
 import functools
@@ -196,8 +197,8 @@ class _Walk:
         elif isinstance(v, enum.Enum):
             self.put("member", v.name)
             self.value(type(v))
-        elif isinstance(v, np.ndarray) and not v.dtype.hasobject:
-            self.put("array", type(v).__qualname__, v.dtype.descr, v.shape, v.tobytes())
+        elif type(v) is np.ndarray and not v.dtype.hasobject:
+            self.put("array", v.dtype.descr, v.shape, v.tobytes())
         elif isinstance(v, np.generic) and not v.dtype.hasobject:
             self.put("number", v.dtype.descr, v.tobytes())
         elif callable(getattr(v, "detach", None)) and callable(getattr(v, "numpy", None)):  # a tensor of PyTorch
@@ -212,7 +213,7 @@ class _Walk:
     def reduced(self, v: Any) -> None:
         """Add an object by what it says of itself when it is copied or pickled."""
         try:
-            of = v.__reduce_ex__(4)
+            of = copyreg.dispatch_table[type(v)](v) if type(v) in copyreg.dispatch_table else v.__reduce_ex__(4)
         except Exception as e:
             raise Unknown(f"a {type(v).__module__}.{type(v).__qualname__}") from e
         self.put("object")
