@@ -9,6 +9,7 @@ import ephemera
 
 pytest.importorskip("pettingzoo")
 from pettingzoo.test import parallel_api_test
+from pettingzoo.utils import parallel_to_aec
 
 from ephemera.agents import SourcesEnv
 
@@ -19,6 +20,7 @@ def test_parallel_api(how):
         warnings.simplefilter("error")
         env = SourcesEnv(**how, max_episode_steps=50)
         parallel_api_test(env, num_cycles=120)
+        parallel_to_aec(env).reset(seed=1)
     env.close()
     env.close()
     with pytest.raises(RuntimeError, match="closed"):

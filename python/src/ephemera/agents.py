@@ -25,6 +25,7 @@ class SourcesEnv(ParallelEnv[str, Seen, Seen]):  # type: ignore[misc]
     """
 
     metadata: dict[str, Any] = {"name": "ephemera_sources", "is_parallelizable": True}  # noqa: RUF012
+    render_mode = None
 
     def __init__(self, instance: InstanceLike = "paper", **keywords: Unpack[Form]) -> None:
         """Set the world up; ``max_episode_steps`` is 1000 unless it is given."""
