@@ -488,6 +488,11 @@ def test_one_run_in_any_track():
         assert record["learning"]["epochs"] == 20 and record["learning"]["reward"] > 0, track
     with pytest.raises(TypeError, match="world is 'TableI-v1'; needed are keywords"):
         ephemera.benchmark_run(longest, "TableI-v1", 7, track="age")
+    for policy in (longest, "round-robin"):  # a number of NumPy is a seed, too
+        record = ephemera.benchmark_run(policy, world, np.int64(7), track="age", steps=20)
+        assert record["learning"] == ephemera.benchmark_run(policy, world, 7, track="age", steps=20)["learning"]
+        with pytest.raises(ValueError, match="seed is -1; allowed are 0 to"):
+            ephemera.benchmark_run(policy, world, -1, track="age", steps=20)
 
 
 def test_one_run_goes_anywhere():

@@ -33,7 +33,7 @@ from ..loop import RAW, Gym, Stage
 from ..policies import get
 from ..runs import Comparison, Player, PolicyLike, compared, player
 from ..tasks import EPOCHS, RECORDINGS, TASKS, TRACKS, played, task
-from ..world import TEST_SEEDS, spec, whole
+from ..world import TEST_SEEDS, seed_of, spec, whole
 
 FORMAT = 1  # of what is kept
 _SHORT = 20  # epochs that tell one policy from another
@@ -103,7 +103,7 @@ def benchmark_run(
     _check(p, track)
     if not isinstance(world, dict):
         raise TypeError(f"world is {world!r}; needed are keywords, as ephemera.task returns them")
-    level = TRACKS[track]
+    seed, level = seed_of(seed), TRACKS[track]
     world = world | {"knowledge": level}
     instance = world.pop("instance", "paper")
     epochs = steps_or_all(steps)
