@@ -137,6 +137,8 @@ func (f Figure) lay() (*drawing, error) {
 	}
 	f.X.limit(&p.X)
 	f.Y.limit(&p.Y)
+	f.X.widen(&p.X)
+	f.Y.widen(&p.Y)
 	if f.Y.Names != nil && f.X.Lo == f.X.Hi { // no point on the frame
 		room := .04 * (p.X.Max - p.X.Min)
 		p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
@@ -284,6 +286,23 @@ func (a *Axis) limit(to *plot.Axis) {
 		to.Min, to.Max = -.6, float64(len(a.Names))-.4
 	case a.Lo != a.Hi:
 		to.Min, to.Max = a.place(a.Lo), a.place(a.Hi)
+	}
+}
+
+// Apart reports whether two values differ by more than rounding: by one of the eight digits that
+// pages have.
+func Apart(lo, hi float64) bool { return hi-lo > 1e-8*max(math.Abs(lo), math.Abs(hi)) }
+
+// widen gives an axis room on both sides of values that are all the same: no ticks lie between
+// numbers that only rounding tells apart.
+func (a *Axis) widen(to *plot.Axis) {
+	lo, hi := to.Min, to.Max
+	if a.Log {
+		lo, hi = 1, 1+hi-lo
+	}
+	if !Apart(lo, hi) {
+		room := max(1, 1e-3*math.Abs(to.Min))
+		to.Min, to.Max = to.Min-room, to.Max+room
 	}
 }
 

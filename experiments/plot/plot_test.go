@@ -128,6 +128,26 @@ func TestRange(t *testing.T) {
 	}
 }
 
+// Values that only rounding tells apart are drawn as one value is.
+func TestRounding(t *testing.T) {
+	for _, v := range []float64{1e-300, 1, -260.1, 1e17, 1e300} {
+		for _, log := range []bool{false, true} {
+			f := Figure{Y: Axis{Log: log && v > 0}}
+			f.Of("a").Add(1, v)
+			f.Of("a").Add(2, math.Nextafter(v, math.Inf(1)))
+			d, err := f.lay()
+			if err != nil {
+				t.Fatal(err)
+			}
+			y := d.plot.Y
+			at := f.Y.place(v)
+			if ticks := y.Tick.Marker.Ticks(y.Min, y.Max); len(ticks) < 2 || !(y.Min < at && at < y.Max) {
+				t.Errorf("%v, logarithmic %v: %d ticks from %v to %v", v, f.Y.Log, len(ticks), y.Min, y.Max)
+			}
+		}
+	}
+}
+
 // A page has what the files have: names, order, style and range.
 func TestJSON(t *testing.T) {
 	f := Figure{X: Axis{Label: "epoch", Hi: 2}, Series: []Series{

@@ -134,7 +134,7 @@ func focus(f *plot.Figure) {
 			}
 		}
 	}
-	if lo < hi {
+	if plot.Apart(lo, hi) {
 		f.X.Lo, f.X.Hi = math.Max(1, last/1000), last
 		room := (hi - lo) / 25
 		f.Y.Lo, f.Y.Hi = lo-room, hi+room
