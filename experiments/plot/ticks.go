@@ -27,12 +27,14 @@ func evenTicks(lo, hi float64) (ticks []plot.Tick) {
 	if times == 10 {
 		digits = max(0, digits-1)
 	}
+	// Digits of the greatest of them, down to those in which they differ.
+	significant := max(6, 1+int(math.Floor(math.Log10(max(math.Abs(lo), math.Abs(hi)))-power)))
 	const rounding = 1e-9 // of a step
 	for k := math.Ceil(lo/step - rounding); k <= hi/step+rounding; k++ {
 		v := k*step + 0 // not -0
 		label := strconv.FormatFloat(v, 'f', digits, 64)
 		if math.Abs(v) >= 1e7 || digits > 5 {
-			label = strconv.FormatFloat(v, 'g', 6, 64)
+			label = strconv.FormatFloat(v, 'g', significant, 64)
 		}
 		ticks = append(ticks, plot.Tick{Value: v, Label: label})
 	}
