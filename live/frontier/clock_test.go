@@ -112,6 +112,36 @@ func (s *clocked) keepsUp(steps []int64, restarts, asTime bool) {
 	}
 }
 
+// TestPingAfterClock: a ping is news after a clock that was ahead was set right, also where the service is started
+// again an hour or two later, or where nothing but a start tells of the clock.
+func TestPingAfterClock(t *testing.T) {
+	const ahead = 30 * 3600 * 1000
+	for _, tt := range []struct {
+		boot  string
+		start int // hours after the clock was set; 3 for none
+	}{{"1", 3}, {"1", 0}, {"1", 1}, {"1", 2}, {"", 0}, {"", 1}} {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			s := serve(t)
+			s.boot = tt.boot
+			s.restart(LearnOptions{PerHour: 1})
+			s.clock.Add(ahead)
+			s.ahead.Add(ahead)
+			s.put(page("http://h/", 0))
+			s.wait(3600)
+			s.clock.Add(-ahead)
+			s.ahead.Add(-ahead)
+			for hour := range 3 {
+				if hour == tt.start {
+					s.crash(LearnOptions{PerHour: 1})
+				}
+				s.server.opt.Learned.Advance()
+				s.wait(3600)
+			}
+			s.want(s.put(with("http://h/", 0, metaPing, "")), "http://h/ OK")
+		})
+	}
+}
+
 // TestWaitsOfClock holds that the delay of a queue and the hold of a URL last as long as they
 // were to, whatever the clock is set to while they last, and no more than a minute longer.
 func TestWaitsOfClock(t *testing.T) {

@@ -217,8 +217,10 @@ func stateOf(r *store.Record) *pb.StringList {
 	return info.Metadata[metaState]
 }
 
-// recalled returns a learned URL as it was kept, or false if the record is not of one.
-func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
+// recalled returns a learned URL as it was kept, before the clock was set by so much, or false if the record is not
+// of one. Its last fetch was not later than now: the clock may have been set since in a way that nobody saw, or before
+// that was kept.
+func (c *learnedCrawl) recalled(r *store.Record, now time.Time, set time.Duration) (s learner.Recalled, ok bool) {
 	s.Name = sourceName(r.ID)
 	state := stateOf(r)
 	if state == nil {
@@ -230,6 +232,10 @@ func (c *learnedCrawl) recalled(r *store.Record) (s learner.Recalled, ok bool) {
 			k = kept{} // nothing is known of it
 		}
 	}
+	if set != 0 {
+		k.shift(set)
+	}
+	k.Last = min(k.Last, now.UnixMilli())
 	s = learner.Recalled{
 		Name: s.Name, Rules: c.rules(), State: k.State, Last: k.last(), Since: time.UnixMilli(k.Since),
 	}
@@ -266,14 +272,14 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 		}
 	}
 	if c.crawler == nil {
-		if err := l.begin(crawl, c, now); err != nil {
+		if err := l.begin(crawl, c, now, step); err != nil {
 			return err
 		}
 	}
 	var failed error
 	anew, err := c.crawler.Recall(now, func(yield func(learner.Recalled) bool) {
 		failed = l.store.URLs(crawl, "", func(r *store.Record) bool {
-			s, ok := c.recalled(r)
+			s, ok := c.recalled(r, now, step)
 			switch known := c.crawler.Has(s.Name); {
 			case ok && !known:
 				s.Asked = !c.opt.Shadow && l.store.Held(r.ID)
@@ -284,9 +290,6 @@ func (l *Learned) open(crawl string, c *learnedCrawl, now time.Time) error {
 			return failed == nil
 		})
 	})
-	if step != 0 {
-		c.shift(step)
-	}
 	if anew > 0 {
 		l.log.Warn("what was learned of URLs is of another version or length of epochs; "+
 			"they begin anew with their last items",
@@ -353,10 +356,10 @@ func (l *Learned) setAside(crawl string, value []byte, why error, now time.Time)
 
 // begin begins the learner of a crawl, at the first fetch that is known of. Unless the objective is
 // set it is freshness if of most URLs signatures were put.
-func (l *Learned) begin(crawl string, c *learnedCrawl, now time.Time) error {
+func (l *Learned) begin(crawl string, c *learnedCrawl, now time.Time, set time.Duration) error {
 	start, pages, all := now, 0, 0
 	err := l.store.URLs(crawl, "", func(r *store.Record) bool {
-		if s, ok := c.recalled(r); ok && !s.Last.IsZero() {
+		if s, ok := c.recalled(r, now, set); ok && !s.Last.IsZero() {
 			if s.Last.Before(start) {
 				start = s.Last
 			}
