@@ -23,6 +23,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"ephemera/internal/files"
+	"ephemera/internal/plain"
 )
 
 // night makes an SVG file dark where its reader prefers that.
@@ -108,6 +109,7 @@ func (f Figure) lay() (*drawing, error) {
 	if err := f.Prune(); err != nil {
 		return nil, err
 	}
+	f.speakPlainly()
 	p := plot.New()
 	p.BackgroundColor = back
 	p.Title.Text, p.Title.Padding = f.Title, vg.Points(6)
@@ -160,6 +162,19 @@ func (f Figure) lay() (*drawing, error) {
 		d.height = max(d.height, size.Y+vg.Inch)
 	}
 	return d, nil
+}
+
+// speakPlainly writes out what does not print in the texts of a pruned figure: names of sources may
+// hold what no SVG may.
+func (f *Figure) speakPlainly() {
+	f.Title, f.X.Label, f.Y.Label = plain.Text(f.Title), plain.Text(f.X.Label), plain.Text(f.Y.Label)
+	f.Y.Names = slices.Clone(f.Y.Names)
+	for k := range f.Y.Names {
+		f.Y.Names[k] = plain.Text(f.Y.Names[k])
+	}
+	for k := range f.Series {
+		f.Series[k].Name = plain.Text(f.Series[k].Name)
+	}
 }
 
 func (d *drawing) draw(c vg.Canvas) {

@@ -3,9 +3,13 @@ package plot
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -147,6 +151,40 @@ func TestRounding(t *testing.T) {
 			if ticks := y.Tick.Marker.Ticks(y.Min, y.Max); len(ticks) < 2 || !(y.Min < at && at < y.Max) {
 				t.Errorf("%v, logarithmic %v: %d ticks from %v to %v", v, f.Y.Log, len(ticks), y.Min, y.Max)
 			}
+		}
+	}
+}
+
+// Names may hold anything; a file is XML all the same, and says them in one line each.
+func TestOddNames(t *testing.T) {
+	const odd, want = "a\x01\n<b>\u202e", `a\x01\n<b>\u202e`
+	for _, f := range []Figure{
+		{
+			Title: odd, X: Axis{Label: odd}, Y: Axis{Label: odd},
+			Series: []Series{{Name: odd, X: Values{1, 2}, Y: Values{1, 2}}},
+		},
+		{Y: Axis{Names: []string{odd}}, Series: []Series{{Kind: Points, X: Values{1}, Y: Values{0}}}},
+	} {
+		svg, err := f.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := map[string]bool{}
+		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+			token, err := d.Token()
+			if err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if e, ok := token.(xml.StartElement); ok {
+				for _, a := range e.Attr {
+					said[a.Value] = said[a.Value] || a.Name.Local == "aria-label"
+				}
+			}
+		}
+		if !said[want] || f.Series[0].Name == want {
+			t.Errorf("the file says %v; want %q, and the figure as it was", slices.Collect(maps.Keys(said)), want)
 		}
 	}
 }
