@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"regexp"
@@ -148,10 +149,10 @@ func (f *Flags) Count(to *int, name string, usual, least int, usage string) {
 
 // The next three stand for those of the flag set, whose errors do not say what is allowed.
 
-// Uint64Var defines a flag for a whole number.
+// Uint64Var defines a flag for a whole number, up to the greatest that TOML has.
 func (f *Flags) Uint64Var(to *uint64, name string, usual uint64, usage string) {
-	parse := func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
-	parsed(f, to, name, usual, usage, "a whole number, 0 or more", parse)
+	parse := func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 63) }
+	parsed(f, to, name, usual, usage, fmt.Sprintf("a whole number from 0 to %d", math.MaxInt64), parse)
 }
 
 // Float64Var defines a flag for a number.

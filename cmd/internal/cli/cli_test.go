@@ -101,10 +101,12 @@ func TestFlagErrors(t *testing.T) {
 	f.Float64Var(new(float64), "v", 0, "`number`")
 	f.DurationVar(new(time.Duration), "d", time.Hour, "`time`")
 	for args, want := range map[string]string{
-		"-n -1":  "for flag -n: allowed is a whole number, 0 or more;",
+		"-n -1":  "for flag -n: allowed is a whole number from 0 to 9223372036854775807;",
 		"-v x":   "for flag -v: allowed is a number;",
 		"-d 30":  "for flag -d: allowed is a length of time such as 30m or 1h;",
-		"-n 1e3": "for flag -n: allowed is a whole number, 0 or more;",
+		"-n 1e3": "for flag -n: allowed is a whole number from 0 to 9223372036854775807;",
+		// 2⁶³, which config.toml could not hold
+		"-n 9223372036854775808": "for flag -n: allowed is a whole number from 0 to 9223372036854775807;",
 	} {
 		if _, _, err := f.ParseAll(strings.Fields(args), 0, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", args, err, want)
