@@ -24,6 +24,7 @@ import (
 	"ephemera/env/stream"
 	"ephemera/experiments"
 	"ephemera/experiments/result"
+	"ephemera/learner"
 )
 
 // short is a reproduction of few seeds and epochs.
@@ -541,6 +542,16 @@ func TestKeepsSeeds(t *testing.T) {
 	}
 	if got, err := json.Marshal(short(t, o)); err != nil || bytes.Equal(got, want) {
 		t.Errorf("a file that holds other figures changes nothing: %v", err)
+	}
+	for k := range learner.Kinds {
+		if kind := &learner.Kinds[k]; kind.Name == "paper" {
+			version := kind.Version
+			kind.Version = func(level env.Level) int { return version(level) + 1 }
+			defer func() { kind.Version = version }()
+		}
+	}
+	if got, err := json.Marshal(short(t, o)); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("a file of another version of the learner is read: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

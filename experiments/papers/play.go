@@ -24,7 +24,7 @@ import (
 type samples map[string][]float64
 
 // record is what the readings gave under one seed. Its file is named by the hash of
-// the readings and the epochs.
+// the readings, the versions of their learners and the epochs.
 type record struct {
 	Seed     uint64             `json:"seed"`
 	Steps    int                `json:"steps"`
@@ -36,6 +36,7 @@ type record struct {
 func measureAll(ctx context.Context, o Options, figures []*figure) (samples, error) {
 	s := samples{}
 	var fixed, random []reading
+	var versions []int // of the learners of random
 	for _, f := range figures {
 		for _, r := range f.readings {
 			if _, listed := s[r.Key]; listed {
@@ -45,6 +46,9 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 				fixed = append(fixed, r)
 			} else {
 				random = append(random, r)
+				if e, err := experiments.Find(r.Policy); err == nil && e.Version != nil {
+					versions = append(versions, e.Version(cmp.Or(r.Level, e.FirstLevel())))
+				}
 			}
 		}
 	}
@@ -52,9 +56,10 @@ func measureAll(ctx context.Context, o Options, figures []*figure) (samples, err
 	if err != nil {
 		return nil, err
 	}
+	hash := sha256.Sum256(fmt.Appendf(defined, "versions %v, %d epochs", versions, o.Steps))
 	names := make([]string, o.Seeds)
 	for k := range names {
-		names[k] = fmt.Sprintf("%.6x-%d", sha256.Sum256(fmt.Appendf(defined, "%d epochs", o.Steps)), o.Seed+uint64(k))
+		names[k] = fmt.Sprintf("%.6x-%d", hash, o.Seed+uint64(k))
 	}
 	done, err := experiments.PerformMissing(ctx, o.Batch, names, func(ctx context.Context, k int) (*record, error) {
 		x := &record{o.Seed + uint64(k), o.Steps, map[string]float64{}}
