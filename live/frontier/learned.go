@@ -327,7 +327,11 @@ func (l *Learned) put(id schedule.ID, item *pb.KnownURLItem) (
 		var known bool
 		name := sourceName(id)
 		due, known, mistake = c.take(now, name, info, due)
-		if !known || due == schedule.Completed {
+		if due == schedule.Completed {
+			c.forget(name)
+			known = false
+		}
+		if !known {
 			return due, metadata(info, due, nil)
 		}
 		return due, metadata(info, due, l.keep(c, name))
@@ -358,10 +362,7 @@ func (c *learnedCrawl) take(
 	known = c.crawler.Has(name)
 	switch {
 	case said.done:
-		if known {
-			c.forget(name)
-		}
-		return schedule.Completed, false, nil
+		return schedule.Completed, known, nil
 	case known:
 	case !said.reports():
 		return date, false, nil

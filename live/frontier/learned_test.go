@@ -190,6 +190,11 @@ func TestShadow(t *testing.T) {
 	if sum.Items < 100 || sum.Found < sum.Items*8/10 || sum.Delay >= sum.ClientDelay || sum.Asked > 201 {
 		t.Fatalf("%+v", sum)
 	}
+	s.put(report("http://h0/", 0, nil)) // by the client's schedule it is not to be fetched again
+	for range 2 {
+		s.want(s.server.opt.Learned.Summaries(0)[0].Sources, 1)
+		s.restart(LearnOptions{PerHour: 1, Shadow: true})
+	}
 }
 
 // TestItems holds that a client's mistake in the metadata is found.
@@ -756,9 +761,10 @@ func TestRemoved(t *testing.T) {
 		for _, shadow := range []bool{false, true} {
 			t.Run(fmt.Sprint(tt.name, " shadow ", shadow), func(t *testing.T) {
 				s := serve(t, LearnOptions{PerHour: 1, Shadow: shadow})
-				s.put(with("http://h/1", 0, metaSignature, "a"), with("http://h/2", 0, metaSignature, "a"))
+				const later = start + 10*86400 // by which the client goes in the shadow
+				s.put(page("http://h/1", later), page("http://h/2", later))
 				s.wait(2 * 86400)
-				s.put(with("http://i/", 0, metaSignature, "a"))
+				s.put(page("http://i/", later))
 				tt.remove(s)
 				s.put(inL("http://h/1", 0)) // it is not known, or done, and nothing was reported
 				if got := s.server.opt.Learned.Summaries(0)[0].Sources; got != tt.left {
