@@ -166,7 +166,7 @@ def test_made_again():
     assert scheduler.enqueue_request(moved) and scheduler.has_pending_requests()
     assert scheduler.next_request() is moved
     scheduler.fetched(Response(moved.url, body=b"x"), moved, None)
-    scheduler.enqueue_request(Request("http://h/3", meta=moved.meta))
+    scheduler.enqueue_request(Request("http://h/3#part", meta=moved.meta))  # a part of a page is no other page
     assert put == [("known", "http://h/1", "group"), ("discovered", "http://h/3", "")]
 
 

@@ -1,6 +1,7 @@
 """The scheduler, and what it puts back after a fetch."""
 
 import hashlib
+from urllib.parse import urldefrag
 
 import grpc
 from scrapy import Request, signals
@@ -69,7 +70,8 @@ class Scheduler:
         if "frontier" in request.meta and request.dont_filter:
             self.again.append(request)
             return True
-        return self.put(discovered=pb.DiscoveredURLItem(info=pb.URLInfo(url=request.url, crawlID=self.crawl)))
+        url = urldefrag(request.url).url  # what stands behind # is a part of the page, which no server is asked for
+        return self.put(discovered=pb.DiscoveredURLItem(info=pb.URLInfo(url=url, crawlID=self.crawl)))
 
     def next_request(self):
         """Return a URL that is due, or None."""
