@@ -142,6 +142,26 @@ func TestPingAfterClock(t *testing.T) {
 	}
 }
 
+// TestIntervalOfClock: the fixed interval that is shown is that of the time that has passed, whatever the clock is
+// set to.
+func TestIntervalOfClock(t *testing.T) {
+	const step = 30 * 24 * 3600 * 1000
+	for _, sign := range []int64{1, -1} {
+		s := serve(t)
+		s.boot = "1"
+		s.restart(LearnOptions{PerHour: 1})
+		for hour := range 10 {
+			if hour == 5 {
+				s.clock.Add(sign * step)
+				s.ahead.Add(sign * step)
+			}
+			s.put(feed("http://h/", 0))
+			s.wait(3600)
+		}
+		s.want(s.server.opt.Learned.Summaries(0)[0].Interval, time.Hour)
+	}
+}
+
 // TestWaitsOfClock holds that the delay of a queue and the hold of a URL last as long as they
 // were to, whatever the clock is set to while they last, and no more than a minute longer.
 func TestWaitsOfClock(t *testing.T) {

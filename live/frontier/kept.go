@@ -187,6 +187,9 @@ func (p packed) unpack() (h history) {
 
 // shift has the times of fetches go with a clock that was set.
 func (c *learnedCrawl) shift(by time.Duration) {
+	if !c.began.IsZero() {
+		c.began = c.began.Add(by)
+	}
 	for name, p := range c.sources {
 		h := p.unpack()
 		h.shift(by)
