@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -203,15 +202,15 @@ func (s *Server) shareBudget(ctx context.Context, crawl string) error {
 			return err
 		}
 		number := func(name string) float64 { return said.Fields[name].GetNumberValue() }
-		parts[k] = learner.Part{
-			Sources: int(number("sources")), Budget: number("budget"), Price: number("price"),
+		parts[k] = learner.Part{ // one without a URL gets what one of one gets
+			Sources: max(1, int(number("sources"))), Budget: number("budget"), Price: number("price"),
 		}
 		had[k], least = number("per_hour"), max(least, number("least"))
 	}
 	shares := learner.Shares(parts, s.opt.Learned.budget(crawl), least, true)
 	for _, rising := range []bool{false, true} {
 		for k, address := range s.nodes.addresses {
-			if shares[k] = cmp.Or(shares[k], least); shares[k] > had[k] != rising {
+			if shares[k] > had[k] != rising {
 				continue
 			}
 			to := map[string]*structpb.Value{"per_hour": structpb.NewNumberValue(shares[k])}

@@ -120,6 +120,28 @@ func TestSharedBudget(t *testing.T) {
 	nodes[2].stop = func() {}
 }
 
+// TestSharesOfNone: nodes that have no learned URL yet have equal shares, and one beside others the least one; together
+// they have the budget, and no more.
+func TestSharesOfNone(t *testing.T) {
+	nodes := neighbours(t, 3, LearnOptions{PerHour: 60})
+	a := nodes[0]
+	const least = 5 // a fetch in an epoch of 12 minutes
+	for _, want := range [][3]float64{{20, 20, 20}, {60 - 2*least, least, least}} {
+		a.server.ShareBudgets(ctx)
+		for i, s := range nodes {
+			if got := s.server.opt.Learned.crawls["L"].share.PerHour; math.Abs(got-want[i]) > 1e-9 {
+				t.Errorf("node %d has %v fetches an hour, want %v", i, got, want)
+			}
+		}
+		for i := range 200 {
+			if key := fmt.Sprint("h", i); Owner(key, 3) == 0 {
+				a.put(report("http://"+key+"/", 0, nil))
+			}
+		}
+		a.clock.Add(time.Hour.Milliseconds() * 2) // ten epochs
+	}
+}
+
 // TestShareOfOtherList: a node that has another list sets no share here and reads none, and lists no queues; nor
 // does anybody of a service that is closing.
 func TestShareOfOtherList(t *testing.T) {
