@@ -73,14 +73,35 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 	p.Notes, p.Sections = compared.Notes, []Section{rewards(r), learning(groups)}
 	for _, g := range groups {
 		if rec := g.records[0]; r.Seeds == 1 && g.name == r.Algorithm {
-			run, err := new(experiments.Engine).Resolve(ctx, rec.Run)
-			if err != nil {
-				return nil, err
+			in, err := played(ctx, dir, rec)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			} else if err != nil {
+				p.Warnings = append(p.Warnings, fmt.Sprintf("What was learned of each source is not drawn: %v.", err))
+				continue
 			}
-			p.Sections = append(p.Sections, drawTraining(run.Scene.Instance, rec)...)
+			p.Sections = append(p.Sections, drawTraining(in, rec)...)
 		}
 	}
 	return p, nil
+}
+
+// played returns the instance of a run that a directory keeps. The files that its settings name are
+// read anew, and may be gone, or others than the run had.
+func played(ctx context.Context, dir string, rec *experiments.Record) (env.Instance, error) {
+	e := new(experiments.Engine)
+	job, err := e.Resolve(ctx, rec.Run)
+	if err != nil {
+		return env.Instance{}, err
+	}
+	hash, err := e.Hash(job)
+	if err != nil {
+		return env.Instance{}, err
+	}
+	if _, err := experiments.ReadRecord(dir, hash, rec.Run.Seed); err != nil {
+		return env.Instance{}, errors.New("the learner, or a file that the settings name, is another now")
+	}
+	return job.Scene.Instance, nil
 }
 
 func exists(path string) bool {

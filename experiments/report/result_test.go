@@ -59,8 +59,46 @@ func keep(t *testing.T) (dir string) {
 			t.Fatal(err)
 		}
 		put(t, string(text), dir, "runs", fmt.Sprintf("%d.json", k))
+		if k == 0 {
+			e := new(experiments.Engine)
+			job, err := e.Resolve(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hash, err := e.Hash(job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, string(text), dir, "runs", hash+"-1.json")
+		}
 	}
 	return dir
+}
+
+// Where the instance of a training is gone, or another, the page has all but what is drawn of it.
+func TestInstanceGone(t *testing.T) {
+	dir := keep(t)
+	whole, err := Load(t.Context(), dir, "out", "go run ./cmd/report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, other := get(t, dir, "runs", "0.json"), filepath.Join(t.TempDir(), "other.toml")
+	put(t, "[[source]]\nname = \"a\"\nrate = 1\ndecay = 1\ninterest = 1\n", other)
+	for _, tt := range []struct{ what, before, now string }{
+		{"no file", `"instance":{`, `"instance":{"name":"gone.toml",`},
+		{"another file", `"instance":{`, fmt.Sprintf(`"instance":{"name":%q,`, other)},
+		{"a recording that came through a pipe", `"world":{`, `"world":{"trace":"/dev/null",`},
+	} {
+		put(t, strings.Replace(run, tt.before, tt.now, 1), dir, "runs", "0.json")
+		p, err := Load(t.Context(), dir, "out", "go run ./cmd/report")
+		if err != nil {
+			t.Fatalf("%s: %v", tt.what, err)
+		}
+		warned := strings.Join(p.Warnings, "\n")
+		if len(p.Sections) != len(whole.Sections)-3 || !strings.Contains(warned, "is not drawn: ") {
+			t.Errorf("%s: %d sections of %d, warnings %q", tt.what, len(p.Sections), len(whole.Sections), warned)
+		}
+	}
 }
 
 func TestResult(t *testing.T) {
