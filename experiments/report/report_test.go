@@ -166,6 +166,24 @@ func figure(t testing.TB, p *Page, name string) plot.Figure {
 	return plot.Figure{}
 }
 
+// A summary.json may be one of another program, or cut.
+func TestWrongSummary(t *testing.T) {
+	whole := get(t, sweepIn(t, small), sweep.SummaryFile)
+	for _, text := range []string{
+		"null", "{}", `{"cells": [{}]}`,
+		strings.Replace(whole, `"show": [`, `"show": ["none", `, 1),
+		strings.Replace(whole, `"metric": "learning_reward"`, `"metric": "none"`, 1),
+		strings.Replace(whole, `"mean": [`, `"mean": [{}, `, 1),
+	} {
+		dir := t.TempDir()
+		put(t, text, dir, sweep.SummaryFile)
+		_, err := Load(t.Context(), dir, "out", "go run ./cmd/report")
+		if err == nil || !strings.Contains(err.Error(), dir+": summary.json is not that of a sweep") {
+			t.Errorf("with %.40q: %v", text, err)
+		}
+	}
+}
+
 func TestLoad(t *testing.T) {
 	s, p := load(t, sweepIn(t, small))
 	if p.Command != "go run ./cmd/sweep small -out out\ngo run ./cmd/report out" {

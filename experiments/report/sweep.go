@@ -24,6 +24,11 @@ func readSweep(_ context.Context, dir string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	lacks := func(figure string) bool { return s.Column(figure) < 0 }
+	short := func(c sweep.Row) bool { return len(c.Mean) != len(s.Figures) || len(c.Profile) > len(s.Scores) }
+	if s.Cells == nil || lacks(s.Metric) || slices.ContainsFunc(s.Show, lacks) || slices.ContainsFunc(s.Cells, short) {
+		return nil, fmt.Errorf("%s is not that of a sweep", sweep.SummaryFile) // other programs write such a file
+	}
 	var groups []group // one per cell
 	cells := Section{Title: "Cells", Table: s.Worded(), Notes: []string{s.Explained()}, Draws: true}
 	for i, cell := range s.Cells {
