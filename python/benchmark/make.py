@@ -332,12 +332,12 @@ def main() -> int:
         made = added(before if a.table else rows(a.kept, a.processes, a.trace, before, a.again))
     except KeyboardInterrupt:
         print(f"\n{p.prog}: interrupted; the same command goes on with {a.kept}", file=sys.stderr)
-        return 1
+        return 130  # as the other commands do
     except ValueError as e:
         if hasattr(e, "__notes__"):  # of a policy
             raise
         print(f"{p.prog}: {e}", file=sys.stderr)
-        return 1
+        return 2
     text = json.dumps({"format": 2, "seeds": SEEDS, "rows": made}, indent=1) + "\n"
     whole = {a.out: text}
     if a.out == FILE:

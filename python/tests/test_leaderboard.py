@@ -82,7 +82,7 @@ def test_rows_of_others(make, tmp_path, monkeypatch, capsys):
     ):
         file.write_text(json.dumps(wrong))
         code, said, found = made()
-        assert code == 1 and words in said and found == before
+        assert code == 2 and words in said and found == before
     file.write_text(json.dumps(row | {"training_epochs": 1234567}))
     code, _, (rows, page) = made()
     assert code == 0 and "| mine | – | " in page and "| 77.0 (" in page and "| 1,234,567 |" in page
@@ -115,7 +115,7 @@ def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
         return make.main()
 
     monkeypatch.setattr(ephemera, "benchmark", ended)
-    assert made("a.json", 1, "a") == 1 and made("a.json", 1, "a") == 1 and not (tmp_path / "a.json").exists()
+    assert made("a.json", 1, "a") == made("a.json", 1, "a") == 130 and not (tmp_path / "a.json").exists()
     assert "the same command goes on with" in capsys.readouterr().err
     before = {f: f.stat().st_mtime_ns for f in (tmp_path / "a").rglob("runs/*.json")}
     assert made("a.json", 1, "a") == 0
@@ -136,7 +136,7 @@ def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
     assert {r["policy"] for r in found} >= {"salmut", "wiql", "round-robin"}
     assert list(next(r for r in found if r["policy"] == "wiql")["recordings"]) == make.RECORDINGS
     (tmp_path / "trace_hn.csv.gz").unlink()
-    assert made("c.json", 1, "a") == 1 and not (tmp_path / "c.json").exists()
+    assert made("c.json", 1, "a") == 2 and not (tmp_path / "c.json").exists()
     assert "which has no trace_hn.csv.gz; needed is the directory of the recordings" in capsys.readouterr().err
 
 
