@@ -345,7 +345,7 @@ func (l *Learned) put(id schedule.ID, item *pb.KnownURLItem) (
 // inPut says of which URL a mistake is, if it is one.
 func inPut(id schedule.ID, mistake error) error {
 	if mistake != nil {
-		mistake = fmt.Errorf("crawl %q, URL %q: %w", id.Crawl, id.URL, mistake)
+		mistake = fmt.Errorf("crawl %q, URL %.1000q: %w", id.Crawl, id.URL, mistake)
 	}
 	return mistake
 }

@@ -366,6 +366,34 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestLongMistakes: of a value that is as long as a page, the beginning is told, so that little is kept of it, and
+// clients can read it.
+func TestLongMistakes(t *testing.T) {
+	long := strings.Repeat("\x00", longestInfo-1000)
+	s := serve(t, LearnOptions{PerHour: 1})
+	for _, name := range []string{metaItems, metaWorth, metaNew, metaOurs + long} {
+		item := with("http://h/", 0, name, long)
+		switch name {
+		case metaItems, metaNew:
+		case metaWorth:
+			item = with("http://h/", 0, name, long, metaItems, fmt.Sprint(start))
+		default:
+			item = with("http://h/", 0, name, "1")
+		}
+		s.want(s.put(item), "http://h/ OK")
+		why := must(s.GetURLStatus(ctx, &pb.URLStatusRequest{Url: "http://h/", CrawlID: "L"})).GetKnown().Info.Metadata
+		mistake := strings.Join(why[metaWhy].GetValues(), "\n")
+		if !strings.Contains(mistake, "allowed") || len(mistake) > 2000 {
+			t.Errorf("of a long %.30q %d bytes are told: %.100q", name, len(mistake), mistake)
+		}
+	}
+	s.put(with("http://h/", 0, metaPing, long))
+	s.put(discoveredInfo(with("http://h/"+long, 0, metaPriority, "x").GetKnown().Info))
+	if n := len(s.page()); n > 50_000 {
+		t.Errorf("the page has %d bytes", n)
+	}
+}
+
 func (s *service) page() string {
 	w := httptest.NewRecorder()
 	s.server.HTTP().ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/", nil))

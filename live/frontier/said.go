@@ -67,7 +67,7 @@ const ahead = 24 * time.Hour
 func items(said map[string][]string, last, now time.Time) ([]learner.Item, error) {
 	for key := range said {
 		if !slices.Contains([]string{metaItems, metaWorth, metaNew}, key) {
-			return nil, fmt.Errorf("there is metadata %q; allowed are %s, %s, %s, %s and %s",
+			return nil, fmt.Errorf("there is metadata %.100q; allowed are %s, %s, %s, %s and %s",
 				key, metaItems, metaWorth, metaNew, metaDone, metaPing)
 		}
 	}
@@ -85,7 +85,8 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 		if i < len(worth) {
 			w, err := strconv.ParseFloat(worth[i], 64)
 			if err != nil || !(w >= 0 && w <= learner.MostWorth) {
-				return nil, fmt.Errorf("%s is %q; allowed is a number, 0 to %g", metaWorth, worth[i], learner.MostWorth)
+				return nil, fmt.Errorf("%s is %.100q; allowed is a number, 0 to %g",
+					metaWorth, worth[i], learner.MostWorth)
 			}
 			item.Worth = &w
 		}
@@ -94,7 +95,7 @@ func items(said map[string][]string, last, now time.Time) ([]learner.Item, error
 	if v := said[metaNew]; len(v) > 0 && len(found) == 0 {
 		n, err := strconv.Atoi(v[0])
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%s is %q; allowed is a number, 0 or more", metaNew, v[0])
+			return nil, fmt.Errorf("%s is %.100q; allowed is a number, 0 or more", metaNew, v[0])
 		}
 		found = evenly(min(n, mostNew), last, now)
 	}
@@ -120,13 +121,14 @@ func readTime(key, text string, now time.Time) (time.Time, error) {
 	if err != nil {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("%s is %q; allowed is a time as 2026-11-22T10:00:00Z or in Unix seconds",
+			return time.Time{}, fmt.Errorf("%s is %.100q; allowed is a time as 2026-11-22T10:00:00Z or in Unix seconds",
 				key, text)
 		}
 		at = time.Unix(n, 0)
 	}
 	if at.Sub(now) > ahead {
-		return time.Time{}, fmt.Errorf("%s is %q, which is to come; allowed is a time up to now, in seconds", key, text)
+		return time.Time{}, fmt.Errorf("%s is %.100q, which is to come; allowed is a time up to now, in seconds",
+			key, text)
 	}
 	return at, nil
 }

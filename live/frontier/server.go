@@ -446,7 +446,8 @@ func priority(info *pb.URLInfo) (int64, error) {
 	}
 	waited, err := strconv.ParseFloat(values[0], 64)
 	if err != nil || !(waited >= 0 && waited <= math.MaxUint32) {
-		return 0, fmt.Errorf("%s is %q; allowed are seconds, 0 to %d", metaPriority, values[0], int64(math.MaxUint32))
+		return 0, fmt.Errorf("%s is %.100q; allowed are seconds, 0 to %d",
+			metaPriority, values[0], int64(math.MaxUint32))
 	}
 	return int64(waited * 1000), nil
 }
