@@ -408,10 +408,10 @@ func (c *Config) axes() []string {
 }
 
 // identify gives every cell its id, NAME/VALUE for each key that tells cells apart
-// and that it is given, and refuses cells that are the same.
+// and that it is given, and refuses cells that are the same, or that pictures would call so.
 func (c *Config) identify() error {
 	c.Axes = c.axes()
-	seen := map[string]bool{}
+	seen, shown := map[string]bool{}, map[string]bool{}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		var parts []string
@@ -430,7 +430,11 @@ func (c *Config) identify() error {
 		if cell.ID = strings.Join(parts, "/"); seen[cell.ID] {
 			return fmt.Errorf("cell %s is there twice; allowed is once", cell.ID)
 		}
-		seen[cell.ID] = true
+		name := cmp.Or(cell.Label, cell.ID)
+		if shown[name] {
+			return fmt.Errorf("label %s is there twice; allowed is once", name)
+		}
+		seen[cell.ID], shown[name] = true, true
 	}
 	return nil
 }

@@ -243,6 +243,10 @@ func TestRefuses(t *testing.T) {
 		{"learner.algorithm = []", "", "learner.algorithm is an empty list; allowed is 1 value or more"},
 		{"learner.kappa = [2, 2]", "", "learner.kappa has 2 twice; each value is allowed once"},
 		{"[[cells]]\n[[cells]]", "", "cell lspe is there twice"},
+		{
+			"[[cells]]\nlabel = \"a\"\nlearner.algorithm = \"whittle\"\n[[cells]]\nlabel = \"a\"", "",
+			"label a is there twice",
+		},
 		{"# left empty\nseeds = 3", "", "test.toml: there is no setting of a run; needed is one at least"},
 		{"learner.algorithm = \"paper\"\nlearner.kappa = \"steep\"", "",
 			"setting \"kappa\" of paper is steep: a number is needed"},
