@@ -87,7 +87,6 @@ class ArmEnv(gym.Env[NDArray[np.float32], np.int64]):
         if source is not None:
             self._arm(operator.index(source))  # what is wrong with the world is said now
         self._env: CrawlEnv | None = None  # of the episode
-        self._shows_state = keywords.get("knowledge") != "online"
         low, high = np.zeros(4, np.float32), np.full(4, np.inf, np.float32)
         low[1], low[3] = math.log(2), -np.inf
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
