@@ -60,7 +60,9 @@ func readResult(ctx context.Context, dir string) (*Page, error) {
 		}
 		if name == "learned" {
 			c.Name, c.Learns = "", true
-			g.name, _, _ = strings.Cut(r.Algorithm, "+")
+			if algorithm, _, _ := strings.Cut(g.records[0].Run.Algorithm(), "@"); of[algorithm] == nil {
+				g.name = algorithm
+			}
 		}
 		g.over = slices.ContainsFunc(g.records, func(rec *experiments.Record) bool { return rec.Learning.Over > 0 })
 		contenders, groups = append(contenders, c), append(groups, g)

@@ -133,6 +133,24 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// The learner of -algorithm and one that -policies names have a curve each.
+func TestTwoLearners(t *testing.T) {
+	dir := keep(t)
+	for _, other := range []string{"paper", "lspe"} {
+		text := `{"algorithm": "NAME+lspe", "seeds": 1, "results": [{"policy": "NAME/learned"}, {"policy": "learned"}]}`
+		put(t, strings.ReplaceAll(text, "NAME", other), dir, "result.json")
+		put(t, `{"learned": ["0"], "`+other+`": ["2"]}`, dir, "runs.json")
+		p, err := Load(t.Context(), dir, "out", "go run ./cmd/report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		curves := figure(t, p, "learning").Series
+		if len(curves) != 2 || curves[0].Name != other || curves[1].Name == other || len(curves[1].X) != 2 {
+			t.Errorf("next to %s: %+v", other, curves)
+		}
+	}
+}
+
 func near(got plot.Values, want ...float64) bool {
 	if len(got) != len(want) {
 		return false
