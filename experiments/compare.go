@@ -174,9 +174,7 @@ func (g *Group) share(x, y sample) stats.Estimate {
 	if floats.Sum(y.replicates) < 0 {
 		x, y = y, x // as result.Share has it
 	}
-	e := stats.EstimateRatio(x.replicates, y.replicates, blockDays)
-	e.Value = stats.Mean(runs)
-	return e
+	return stats.EstimateRatio(x.replicates, y.replicates, blockDays).Around(stats.Mean(runs))
 }
 
 // Part is what a row of a comparison has of one run.

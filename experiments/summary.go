@@ -239,9 +239,10 @@ func (s sample) minus(y sample) sample {
 
 // mean estimates the mean over the runs.
 func (s sample) mean() (e stats.Estimate) {
-	if e = stats.EstimateMean(s.replicates); s.days {
-		e = stats.EstimateBlocks(s.replicates, blockDays)
-	} else if len(s.replicates) < len(s.runs) {
+	if s.days {
+		return stats.EstimateBlocks(s.replicates, blockDays).Around(stats.Mean(s.runs))
+	}
+	if e = stats.EstimateMean(s.replicates); len(s.replicates) < len(s.runs) {
 		e.Warning = strings.Replace(e.Warning, "seeds", "instances", 1)
 	}
 	e.Value = stats.Mean(s.runs)

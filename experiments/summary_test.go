@@ -165,6 +165,21 @@ func TestIntervalOfRecording(t *testing.T) {
 	}
 }
 
+// What is earned after the last whole day counts: the interval lies around the mean over all epochs.
+func TestIntervalAroundMean(t *testing.T) {
+	r := &Record{Fitted: true}
+	r.Learned.Reward = 2
+	for day := range 35 {
+		r.Learned.Days = append(r.Learned.Days, 1+.01*float64(day%11))
+	}
+	days := func(r *Record) []float64 { return r.Learned.Days }
+	f := Figure{Of: func(r *Record) float64 { return r.Learned.Reward }, Days: days}
+	s := Summarize([]Group{{Records: []*Record{r}, Seeds: 1, Figures: []Figure{f}}}, 0)
+	if e := s.Rows[0].Mean[0]; e.Value != 2 || !(e.Lo < 2 && 2 < e.Hi) || math.Abs(e.Lo+e.Hi-4) > 1e-9 {
+		t.Errorf("%+v; want an interval around 2", e)
+	}
+}
+
 // Of a recording cells of a sweep may play different numbers of days, which have no pairs.
 func TestOtherDays(t *testing.T) {
 	f := Figure{
@@ -221,7 +236,7 @@ func TestSummarize(t *testing.T) {
 		Of:   func(r *Record) float64 { return r.Learned.Reward },
 		Days: func(r *Record) []float64 { return r.Learned.Days },
 	}
-	weeks := []float64{.9, 0, .7, -.2, .5}
+	weeks := []float64{2.4, 0, 1.8, -.5, 1.3}
 	group := func(name string, mean float64, fitted bool) Group {
 		g := Group{Name: name, Seeds: 6, Figures: []Figure{lost}}
 		for seed := range 6 {

@@ -459,13 +459,13 @@ func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
 func (a *Answer) row(policy string, crawls []Crawl, w window) schedule {
 	m := measure(a.Log, crawls, w, a.HalfLife, a.Shows)
 	epochs := slices.Repeat([]float64{day / w.length}, len(m.days)) // of each day
-	interval := stats.EstimateRatio(m.days, epochs, block)
-	epoch := w.length / 3600 // hours
+	epoch := w.length / 3600                                        // hours
+	reward := stats.EstimateRatio(m.days, epochs, block).Around(m.Interest * epoch)
 	return schedule{measures: m, Row: result.Row{
 		Policy: policy, Outcome: result.Outcome{
-			Epochs: int(math.Round((w.to - w.from) / w.length)), Reward: m.Interest * epoch, Crawls: m.crawls * epoch,
+			Epochs: int(math.Round((w.to - w.from) / w.length)), Reward: reward.Value, Crawls: m.crawls * epoch,
 		},
-		Lo: result.RatioOf(interval.Lo), Hi: result.RatioOf(interval.Hi),
+		Lo: result.RatioOf(reward.Lo), Hi: result.RatioOf(reward.Hi),
 	}}
 }
 
@@ -494,9 +494,7 @@ func (a *Answer) conclude() {
 		a.Gain = stats.Estimate{Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 		return
 	}
-	a.Gain = stats.EstimateRatio(learning.days, now.days, block) // not finite where there are too few days
-	a.Gain.Value = learning.Interest/now.Interest - 1
-	a.Gain.Lo, a.Gain.Hi = a.Gain.Lo-1, a.Gain.Hi-1
+	a.Gain = stats.EstimateRatio(learning.days, now.days, block).Around(learning.Interest/now.Interest - 1)
 
 	if a.Budgets[last].Interest < 1 {
 		return

@@ -263,6 +263,10 @@ func TestAnswer(t *testing.T) {
 	q := Question{Log: rec, HalfLife: 4, Rate: 3, Seed: 1, Workers: 1}
 	a := ask(t, q)
 	now, learning := a.Rows[0], a.Rows[1]
+	around := func(v, lo, hi float64) bool { return math.Abs(lo+hi-2*v) < 1e-9 }
+	if !around(a.Gain.Value, a.Gain.Lo, a.Gain.Hi) || !around(now.Reward, now.Lo.Value(), now.Hi.Value()) {
+		t.Errorf("gain %+v, now %+v; want intervals around them", a.Gain, now.Row)
+	}
 	if !(a.Gain.Value > .1) || !(a.Gain.Lo > 0 && a.Gain.Lo < a.Gain.Value && a.Gain.Value < a.Gain.Hi) ||
 		math.Abs(learning.Interest/now.Interest-1-a.Gain.Value) > 1e-9 {
 		t.Errorf("gain %+v; %v against %v", a.Gain, learning.Interest, now.Interest)

@@ -138,6 +138,13 @@ func (e Estimate) Leaves(v float64) bool {
 	return e.Lo > v || e.Hi < v
 }
 
+// Around returns the estimate with another value, and an interval as wide on either side of that:
+// the days of a recording say how much varies by chance, and leave out the hours after the last.
+func (e Estimate) Around(v float64) Estimate {
+	e.Lo, e.Hi, e.Value = v+(e.Lo-e.Value), v+(e.Hi-e.Value), v
+	return e
+}
+
 // EstimateMean estimates the mean of one value per seed:
 //
 //	m ± t s/√n,   t with n − 1 degrees of freedom.
