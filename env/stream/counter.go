@@ -4,8 +4,8 @@ import "math"
 
 // Counter is SplitMix64 (Steele, Lea and Flood, 2014): its nth output is a hash of n
 // and a key, so that a stream begins at once, whatever its key. It is for the many
-// short streams of a world, each of a few draws; [Rand] is for one that a policy or a
-// bootstrap draws from for long.
+// short streams of a world, each of a few draws; [Rand] is for one that a policy
+// draws from for long.
 type Counter struct{ next uint64 }
 
 // weyl is the step of the counter, 2⁶⁴ over the golden ratio, odd.

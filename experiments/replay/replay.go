@@ -236,7 +236,7 @@ const (
 	day        = 86400   // seconds
 	week       = 7 * day //
 	shownFirst = 20      // items that a source shows at its first crawl
-	block      = 7       // days that are resampled together
+	block      = 7       // days that vary together
 	memory     = 1000    // hours after which the learner has forgotten all but 1/e
 )
 
