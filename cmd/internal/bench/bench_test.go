@@ -201,10 +201,14 @@ func TestShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k, shard := range []string{"1/2", "0/2"} {
-		got, log, err := bench(t, append(args, "-out", parts, "-shard", shard)...)
+		flag := [][]string{{"--shard=" + shard}, {"-shard", shard}}[k]
+		got, log, err := bench(t, slices.Concat(args, flag, []string{"-out", parts})...)
 		if err != nil || (k == 0) != (got == "") || k == 1 && got != want ||
 			k == 0 && !strings.Contains(log, "shard 1/2 is done") {
 			t.Errorf("shard %s: %v, printed %q, %q", shard, err, got, log)
+		}
+		if text := clitest.Files(t, parts)["command.txt"]; !strings.HasSuffix(text, " -format csv -out "+parts+"\n") {
+			t.Errorf("shard %s: the command is %q; want that of all shards", shard, text)
 		}
 	}
 	result := func(dir string) map[string]string {

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -299,13 +300,24 @@ func (c *Comparison) Perform(
 	return done, &r, nil
 }
 
-// KeepCommand writes the command line into -out. Results of another one are removed: they would be read as what
-// this one gave, until it is done.
+var shard = regexp.MustCompile(`^--?shard(=|$)`)
+
+// KeepCommand writes the command line into -out, one for all shards. Results of another one are removed: they would
+// be read as what this one gave, until it is done.
 func (c *Comparison) KeepCommand() error {
 	if c.Batch.Dir == "" {
 		return nil
 	}
-	command := cli.Caller + c.Flags.Name() + " " + cli.Quote(c.args...) + "\n"
+	var args []string
+	for k := 0; k < len(c.args); k++ {
+		switch shard.FindString(c.args[k]) {
+		case "":
+			args = append(args, c.args[k])
+		case "-shard", "--shard":
+			k++ // and its value
+		}
+	}
+	command := cli.Caller + c.Flags.Name() + " " + cli.Quote(args...) + "\n"
 	file := filepath.Join(c.Batch.Dir, "command.txt")
 	var err error
 	if before, _ := os.ReadFile(file); string(before) != command {
