@@ -31,8 +31,8 @@ import (
 
 // Run performs the runs of a shard that are missing. When no run is missing, or
 // when all of the work is this process's own, it writes what the runs say. Runs
-// that fail do not stop it; the summary names them. Of a batch that is read only, one run at
-// least has to be done.
+// that fail do not stop it; the summary names them. It returns the summary also where
+// that cannot be written. Of a batch that is read only, one run at least has to be done.
 func Run(ctx context.Context, c *Config, b experiments.Batch) (*Summary, error) {
 	done, err := c.engine.PerformAll(ctx, c.Jobs(), b)
 	if err != nil {

@@ -140,9 +140,10 @@ func reproduce(ctx context.Context, c *comparison.Comparison, clear func(), stdo
 		return nil
 	}
 	if c.Batch.Dir != "" {
-		if err := result.Put(c.Batch.Dir, map[string]result.Printed{papers.ReportFile: r, "papers.md": r}); err != nil {
-			return fmt.Errorf("-out: %w", err)
+		err = result.Put(c.Batch.Dir, map[string]result.Printed{papers.ReportFile: r, "papers.md": r})
+		if err != nil {
+			err = fmt.Errorf("-out: %w", err)
 		}
 	}
-	return result.Print(stdout, r, c.Format)
+	return errors.Join(result.Print(stdout, r, c.Format), err)
 }

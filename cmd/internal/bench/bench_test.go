@@ -349,3 +349,16 @@ func TestKilledAndResumed(t *testing.T) {
 		}
 	}
 }
+
+// Where a file of -out cannot be written the figures are printed all the same.
+func TestUnwritableOut(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "papers.md", "x"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := bench(t, "-preset", "papers", "-seeds", "1", "-steps", "50", "-out", dir)
+	if err == nil || cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "papers.md") ||
+		!strings.Contains(out, "allerton/whittle") {
+		t.Errorf("%v; printed %q", err, out)
+	}
+}

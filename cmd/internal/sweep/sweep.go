@@ -79,13 +79,13 @@ them. Called again, it runs what is missing.
 	b.Progress = show
 	s, err := sweep.Run(ctx, cfg, b)
 	clear()
-	if err != nil {
+	if s == nil {
 		return cli.GoOn(err, b.Dir)
 	}
 	if !s.Final {
 		fmt.Fprintf(stderr, "%s: shard %d/%d is done, %d of %d runs are missing\n",
 			cfg.Name, b.Shard.Index, b.Shard.Count, s.Missing, s.Missing+s.Runs)
-	} else if err := result.Print(stdout, s, format); err != nil {
+	} else if err := errors.Join(result.Print(stdout, s, format), err); err != nil {
 		return err
 	} else {
 		fmt.Fprintf(stderr, "%s now, %d before; results in %s; for pictures: %sreport %s\n",

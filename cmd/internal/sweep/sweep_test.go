@@ -121,3 +121,16 @@ func TestMistakes(t *testing.T) {
 	refuse("-summarize", cli.Failure, "has none of the 320 runs of kappa")
 	refuse("-shard 3/3", cli.Usage, "allowed is i/n")
 }
+
+// Where a file of -out cannot be written the figures are printed all the same.
+func TestUnwritableOut(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "summary.md", "x"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := clitest.Call(t, Run, config(t, "small.toml", small), "-out", dir)
+	if err == nil || cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "summary.md") ||
+		!strings.Contains(out, "kappa/0.1") {
+		t.Errorf("%v; printed %q", err, out)
+	}
+}

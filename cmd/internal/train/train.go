@@ -4,6 +4,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -108,16 +109,17 @@ func tell(
 			rep.More = thresholds
 		}
 	}
+	var unkept error
 	if c.Batch.Dir != "" {
 		text, err := toml.Marshal(run.Run)
 		if err == nil {
 			err = files.Put(filepath.Join(c.Batch.Dir, "config.toml"), text)
 		}
 		if err != nil {
-			return fmt.Errorf("-out: %w", err)
+			unkept = fmt.Errorf("-out: %w", err)
 		}
 	}
-	return c.Tell(rep, kept, stdout)
+	return errors.Join(c.Tell(rep, kept, stdout), unkept)
 }
 
 // metrics are the learning curve with the learner's own figures.

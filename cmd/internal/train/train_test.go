@@ -318,3 +318,16 @@ func TestReadme(t *testing.T) {
 		t.Errorf("README.md shows\n%s\nthe command prints\n%s", shown, printed)
 	}
 }
+
+// Where a file of -out cannot be written the figures are printed all the same.
+func TestUnwritableOut(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "config.toml", "x"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := train(t, "-steps", "20", "-out", dir)
+	if err == nil || cli.Status(err) != cli.Failure || !strings.Contains(err.Error(), "config.toml") ||
+		!strings.Contains(out, "round-robin") {
+		t.Errorf("%v; printed %q", err, out)
+	}
+}
