@@ -112,8 +112,8 @@ func (s *clocked) keepsUp(steps []int64, restarts, asTime bool) {
 	}
 }
 
-// TestPingAfterClock: a ping is news after a clock that was ahead was set right, also where the service is started
-// again an hour or two later, or where nothing but a start tells of the clock.
+// TestPingAfterClock: a ping is news after a clock that was ahead was set right, also where one came while it was, and
+// where the service is started again an hour or two later, or nothing but a start tells of the clock.
 func TestPingAfterClock(t *testing.T) {
 	const ahead = 30 * 3600 * 1000
 	for _, tt := range []struct {
@@ -128,6 +128,7 @@ func TestPingAfterClock(t *testing.T) {
 			s.ahead.Add(ahead)
 			s.put(page("http://h/", 0))
 			s.wait(3600)
+			s.want(s.put(with("http://h/", 0, metaPing, "")), "http://h/ OK")
 			s.clock.Add(-ahead)
 			s.ahead.Add(-ahead)
 			for hour := range 3 {

@@ -103,8 +103,9 @@ func (h *history) add(at time.Time, items []learner.Item, changed bool) {
 	}
 }
 
-// shift has the times of fetches go with a clock that was set.
-func (h *history) shift(by time.Duration) {
+// shift has the times of fetches go with a clock that was set by so much. The last fetch, and the change that a ping
+// told of, were not later than now: the clock may have been set in a way that nobody saw, or before that was kept.
+func (h *history) shift(now time.Time, by time.Duration) {
 	if h.Last != 0 {
 		h.Since, h.Last = h.Since+by.Milliseconds(), h.Last+by.Milliseconds()
 	}
@@ -113,6 +114,7 @@ func (h *history) shift(by time.Duration) {
 			h.Checks[i] = at - int64(by.Seconds())
 		}
 	}
+	h.Last, h.Ping = min(h.Last, now.UnixMilli()), min(h.Ping, now.Unix())
 }
 
 // last returns the time of the last fetch, zero before the first.
@@ -186,13 +188,13 @@ func (p packed) unpack() (h history) {
 }
 
 // shift has the times of fetches go with a clock that was set.
-func (c *learnedCrawl) shift(by time.Duration) {
+func (c *learnedCrawl) shift(now time.Time, by time.Duration) {
 	if !c.began.IsZero() {
 		c.began = c.began.Add(by)
 	}
 	for name, p := range c.sources {
 		h := p.unpack()
-		h.shift(by)
+		h.shift(now, by)
 		c.sources[name] = h.pack()
 	}
 }
@@ -221,8 +223,7 @@ func stateOf(r *store.Record) *pb.StringList {
 }
 
 // recalled returns a learned URL as it was kept, before the clock was set by so much, or false if the record is not
-// of one. Its last fetch was not later than now: the clock may have been set since in a way that nobody saw, or before
-// that was kept.
+// of one.
 func (c *learnedCrawl) recalled(r *store.Record, now time.Time, set time.Duration) (s learner.Recalled, ok bool) {
 	s.Name = sourceName(r.ID)
 	state := stateOf(r)
@@ -235,10 +236,7 @@ func (c *learnedCrawl) recalled(r *store.Record, now time.Time, set time.Duratio
 			k = kept{} // nothing is known of it
 		}
 	}
-	if set != 0 {
-		k.shift(set)
-	}
-	k.Last = min(k.Last, now.UnixMilli())
+	k.shift(now, set)
 	s = learner.Recalled{
 		Name: s.Name, Rules: c.rules(), State: k.State, Last: k.last(), Since: time.UnixMilli(k.Since),
 	}

@@ -292,7 +292,7 @@ func (l *Learned) now() time.Time {
 func (l *Learned) shift(now time.Time, by time.Duration) {
 	for crawl, c := range l.crawls {
 		c.crawler.Shift(by)
-		c.shift(by)
+		c.shift(now, by)
 		for _, s := range c.shadows {
 			for i := range s.picks {
 				s.picks[i] = s.picks[i].Add(by)
