@@ -165,6 +165,23 @@ func TestMovedFromClockAhead(t *testing.T) {
 	}
 }
 
+// TestMovedLongMetadata: a learned URL whose metadata are as long as they may be can be moved, with what a dump adds.
+func TestMovedLongMetadata(t *testing.T) {
+	from := serve(t, LearnOptions{PerHour: 1})
+	item := with("http://h/", 0, metaSignature, "a", "m", "")
+	m := item.GetKnown().Info.Metadata["m"]
+	for long := longestInfo; sizeOf(item.GetKnown().Info) != longestInfo; long-- {
+		m.Values[0] = strings.Repeat("x", long)
+	}
+	from.want(from.put(item), "http://h/ OK")
+	must(from.SetCrawlLimit(ctx, &pb.CrawlLimitParams{Key: "h", CrawlID: "L", Limit: 5}))
+	var dump bytes.Buffer
+	must(ExportFrom(ctx, &dump, from))
+	to := serve(t, LearnOptions{PerHour: 1})
+	to.want(must(ImportTo(ctx, &dump, to)), 1)
+	to.want(to.server.opt.Learned.Summaries(0)[0].Sources, 1)
+}
+
 // plain is a dump without the blanks that its encoder sets by chance.
 func plain(dump string) string { return strings.ReplaceAll(dump, " ", "") }
 

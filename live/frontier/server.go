@@ -171,7 +171,18 @@ func identify(info *pb.URLInfo) (schedule.ID, bool) {
 		id.Key = Key(id.URL)
 	}
 	return id, id.Key != "" && id.URL != "" && len(id.Key) <= longestKey && len(id.Crawl) <= longestKey &&
-		proto.Size(info) <= longestInfo
+		sizeOf(info) <= longestInfo
+}
+
+// sizeOf returns how many bytes a URL has with its metadata, but for what a dump adds.
+func sizeOf(info *pb.URLInfo) int {
+	others := &pb.URLInfo{Key: info.GetKey(), CrawlID: info.GetCrawlID(), Metadata: map[string]*pb.StringList{}}
+	for _, name := range []string{metaState, metaQueue} {
+		if added := info.GetMetadata()[name]; added != nil {
+			others.Metadata[name] = added
+		}
+	}
+	return proto.Size(info) - proto.Size(others)
 }
 
 // withoutOurs takes out of the metadata what is said to this service and is not the client's to keep.
