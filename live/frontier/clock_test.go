@@ -143,6 +143,22 @@ func TestPingAfterClock(t *testing.T) {
 	}
 }
 
+// TestNewAfterClock: as many items are new as a client says after a clock that was ahead was set right.
+func TestNewAfterClock(t *testing.T) {
+	const ahead, each, fetches = 30 * 24 * 3600 * 1000, 5, 10
+	s := serve(t)
+	s.boot = "1"
+	s.restart(LearnOptions{PerHour: 1})
+	for k := range 1 + 2*fetches {
+		sign := map[int]int64{0: 1, 1 + fetches: -1}[k]
+		s.clock.Add(sign * ahead)
+		s.ahead.Add(sign * ahead)
+		s.put(with("http://h/", 0, metaNew, fmt.Sprint(each)))
+		s.wait(3600)
+	}
+	s.want(s.server.opt.Learned.Summaries(0)[0].Items, each*2*fetches)
+}
+
 // TestIntervalOfClock: the fixed interval that is shown is that of the time that has passed, whatever the clock is
 // set to.
 func TestIntervalOfClock(t *testing.T) {

@@ -437,7 +437,9 @@ func (c *learnedCrawl) learn(h *history, crawl learner.Crawl, said *said) error 
 	if err != nil {
 		return err
 	}
-	found = h.unseen(found)
+	if len(said.ours[metaItems]) > 0 { // where the client gives a number alone, they are new
+		found = h.unseen(found)
+	}
 	changed := len(found) > 0
 	if len(said.ours) == 0 {
 		changed = !said.unchanged && h.Signature != 0 && said.signature != h.Signature
