@@ -143,20 +143,41 @@ func TestPingAfterClock(t *testing.T) {
 	}
 }
 
-// TestNewAfterClock: as many items are new as a client says after a clock that was ahead was set right.
+// TestNewAfterClock: as many items are new as a client says, and lie in the time that has passed, after a clock that
+// was ahead or behind was set right while the service ran, or was off.
 func TestNewAfterClock(t *testing.T) {
-	const ahead, each, fetches = 30 * 24 * 3600 * 1000, 5, 10
-	s := serve(t)
-	s.boot = "1"
-	s.restart(LearnOptions{PerHour: 1})
-	for k := range 1 + 2*fetches {
-		sign := map[int]int64{0: 1, 1 + fetches: -1}[k]
-		s.clock.Add(sign * ahead)
-		s.ahead.Add(sign * ahead)
-		s.put(with("http://h/", 0, metaNew, fmt.Sprint(each)))
-		s.wait(3600)
+	const step, each, fetches = 30 * 24 * 3600 * 1000, 5, 10
+	for _, restarts := range []bool{false, true} {
+		for _, sign := range []int64{1, -1} {
+			t.Run(fmt.Sprint(sign, restarts), func(t *testing.T) {
+				s := serve(t)
+				s.boot = "1"
+				s.restart(LearnOptions{PerHour: 1})
+				set := func(by int64) {
+					s.clock.Add(by)
+					s.ahead.Add(by)
+				}
+				put := func(n int) {
+					for range n {
+						s.put(with("http://h/", 0, metaNew, fmt.Sprint(each)))
+						s.wait(3600)
+					}
+				}
+				set(sign * step)
+				put(1 + fetches)
+				before := s.server.opt.Learned.Summaries(0)[0].Items
+				set(-sign * step)
+				if restarts {
+					before = 0
+					s.restart(LearnOptions{PerHour: 1})
+				}
+				put(fetches)
+				sum := s.server.opt.Learned.Summaries(0)[0]
+				s.want(sum.Items-before, each*fetches)
+				s.want(sum.ClientDelay, 30*time.Minute)
+			})
+		}
 	}
-	s.want(s.server.opt.Learned.Summaries(0)[0].Items, each*2*fetches)
 }
 
 // TestIntervalOfClock: the fixed interval that is shown is that of the time that has passed, whatever the clock is

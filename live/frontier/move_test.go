@@ -155,6 +155,7 @@ func TestMovedFromClockAhead(t *testing.T) {
 		`{"values":["{\"Delay\":-1,\"Last\":%d}"]}}},"refetchableFromDate":"1"},"creationDate":"%d"}`
 	dump := fmt.Sprintf(line, (start+3600)*1000, start+3600)
 	must(ImportTo(ctx, strings.NewReader(dump), s))
+	s.want(listed(s, &pb.ListUrlParams{CrawlID: "c"})[0].CreationDate, uint64(start))
 	hold := &pb.GetParams{Item: anyCrawl.Item, DelayRequestable: 600}
 	s.wait(10)
 	s.want(s.get(hold), "http://h/")
