@@ -222,10 +222,12 @@ func readItem(line int, text []byte, now int64) (*pb.URLItem, schedule.ID, error
 			Known: &pb.KnownURLItem{Info: found.GetInfo(), RefetchableFromDate: uint64(now / 1000)},
 		}
 	}
-	id, ok := identify(item.GetKnown().GetInfo())
+	info := item.GetKnown().GetInfo()
+	id, ok := identify(info)
 	if !ok {
-		return nil, id, fmt.Errorf("line %d: URL %q has the key %q; "+
-			"allowed is a URL with a host, or a key of 1 to %d bytes", line, id.URL, id.Key, longestKey)
+		return nil, id, fmt.Errorf("line %d: URL %.1000q has the key %q, and with its metadata has %d bytes; "+
+			"allowed is a URL with a host, or a key of 1 to %d bytes, and %d bytes in all",
+			line, id.URL, id.Key, sizeOf(info), longestKey, longestInfo)
 	}
 	return item, id, nil
 }

@@ -197,4 +197,9 @@ func TestImportToNamesLine(t *testing.T) {
 		t.Errorf("%d URLs are put, and the error is %v; want one, and that line 2 has no key", n, err)
 	}
 	s.want(s.list(&pb.ListUrlParams{CrawlID: "c"}), "http://ok.org/1@1")
+	long := strings.Repeat("x", longestInfo)
+	_, err = ImportTo(ctx, strings.NewReader(fmt.Sprintf(line, "http://h/"+long)), s)
+	if got := fmt.Sprint(err); len(got) > 2000 || !strings.Contains(got, "has 1048589 bytes") {
+		t.Errorf("of a URL that is too long it says %.100s (%d bytes)", got, len(got))
+	}
 }
