@@ -171,10 +171,10 @@ func identify(info *pb.URLInfo) (schedule.ID, bool) {
 		id.Key = Key(id.URL)
 	}
 	return id, id.Key != "" && id.URL != "" && len(id.Key) <= longestKey && len(id.Crawl) <= longestKey &&
-		sizeOf(info) <= longestInfo
+		(proto.Size(info) <= longestInfo || sizeOf(info) <= longestInfo)
 }
 
-// sizeOf returns how many bytes a URL has with its metadata, but for what a dump adds.
+// sizeOf returns how many bytes a URL has with its metadata, but for key, crawl and what a dump adds.
 func sizeOf(info *pb.URLInfo) int {
 	others := &pb.URLInfo{Key: info.GetKey(), CrawlID: info.GetCrawlID(), Metadata: map[string]*pb.StringList{}}
 	for _, name := range []string{metaState, metaQueue} {
