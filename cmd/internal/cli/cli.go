@@ -152,7 +152,7 @@ func (f *Flags) Count(to *int, name string, usual, least int, usage string) {
 // Uint64Var defines a flag for a whole number, up to the greatest that TOML has.
 func (f *Flags) Uint64Var(to *uint64, name string, usual uint64, usage string) {
 	parse := func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 63) }
-	parsed(f, to, name, usual, usage, fmt.Sprintf("a whole number from 0 to %d", math.MaxInt64), parse)
+	parsed(f, to, name, usual, usage, fmt.Sprintf("a whole number from 0 to %d", int64(math.MaxInt64)), parse)
 }
 
 // Float64Var defines a flag for a number.
