@@ -56,13 +56,13 @@ func (w World) Open(ctx context.Context, in env.Instance, level env.Level) (Scen
 
 // worlds open the worlds of instances, by their kinds.
 var worlds = map[string]func(w World, in env.Instance, level env.Level) (Scene, error){
-	"mean": func(_ World, in env.Instance, level env.Level) (Scene, error) { return opens(MeanScene(in), level) },
-	"poisson": func(w World, in env.Instance, level env.Level) (Scene, error) {
+	"mean": func(_ World, in env.Instance, _ env.Level) (Scene, error) { return MeanScene(in), nil },
+	"poisson": func(w World, in env.Instance, _ env.Level) (Scene, error) {
 		marks, err := env.ParseMarks(w.Marks)
 		if err != nil {
 			return Scene{}, &SettingError{err}
 		}
-		return opens(PoissonScene(in, marks), level)
+		return PoissonScene(in, marks), nil
 	},
 	"pages": func(_ World, in env.Instance, level env.Level) (Scene, error) {
 		if level == env.LevelObserved {
@@ -71,14 +71,6 @@ var worlds = map[string]func(w World, in env.Instance, level env.Level) (Scene, 
 		}
 		return PagesScene(in)
 	},
-}
-
-// opens returns a scene, or says why its world cannot have its instance.
-func opens(s Scene, level env.Level) (Scene, error) {
-	if _, err := s.OpenAlone(1, level, false); err != nil {
-		return Scene{}, &SettingError{err}
-	}
-	return s, nil
 }
 
 // RegisterWorld adds a kind of world of one's own, for -world and world.kind. It

@@ -240,7 +240,6 @@ func TestBadInput(t *testing.T) {
 	refuse("-policies optimum -instance lognormal:20", cli.Usage, "optimum", "at most 4 sources, not 20")
 	refuse("-policies optimum -world poisson", cli.Usage, "optimum", "mean dynamics")
 	refuse("-instance pages:20 -knowledge observed", cli.Usage, "knowledge is observed; allowed in world pages are")
-	refuse("-instance hosts:6 -knowledge model", cli.Usage, "per_host is 1; allowed in world mean is 0")
 	refuse("-policies whittle,greedy -set kappa=2", cli.Usage, "kappa", "none")
 	refuse("-policies paper,whittle -knowledge model -set colour=red", cli.Usage, "colour")
 	refuse("-random 5,0,2", cli.Usage, "5,0,2")
