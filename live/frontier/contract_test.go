@@ -354,7 +354,7 @@ func TestGetURLs(t *testing.T) {
 // of them has few.
 func TestLongQueue(t *testing.T) {
 	s := serve(t)
-	const n = 30_000
+	const n = 50_000 // up to 15 000 are held ahead: 1000, 2000, 4000 and 8000
 	for i := range n {
 		id := schedule.ID{Crawl: DefaultCrawl, Key: "h", URL: fmt.Sprintf("http://h/%05d", i)}
 		must(s.store.Put(id, 1000, start*1000, nil))
