@@ -530,7 +530,8 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 	if r.Key != "" {
 		r.Queues = 1
 	}
-	// While some are sent, the next ones are taken: that waits for the disk, and sending for the client.
+	// While the second half of some is sent, the next ones are taken: that waits for the disk, and sending for
+	// the client.
 	type taken struct {
 		records []store.Record
 		err     error
@@ -558,18 +559,19 @@ func (s *Server) GetURLs(p *pb.GetParams, stream grpc.ServerStreamingServer[pb.U
 		if len(t.records) == 0 {
 			return nil
 		}
-		if len(t.records) == n {
-			bytes := 0
-			for i := range t.records {
-				bytes += len(t.records[i].Data)
-			}
-			n = max(1, min(2*n, mostTogether, bytesTogether/(bytes/n+1)))
-			next := make(chan taken, 1)
-			go func(n int) { next <- take(n) }(n)
-			ahead = next
-		}
+		whole := len(t.records) == n
 		now := s.ms()
 		for i := range t.records {
+			if whole && i == len(t.records)/2 { // a client that reads none of them has no more taken for it
+				bytes := 0
+				for i := range t.records {
+					bytes += len(t.records[i].Data)
+				}
+				n = max(1, min(2*n, mostTogether, bytesTogether/(bytes/n+1)))
+				next := make(chan taken, 1)
+				go func(n int) { next <- take(n) }(n)
+				ahead = next
+			}
 			record := &t.records[i]
 			info, err := infoOf(record)
 			if err != nil {
