@@ -97,11 +97,14 @@ func (p *byAge) Select(dst []int, o *env.Model) []int {
 // bottom is the level that every finite index reaches.
 const bottom = -math.MaxFloat64
 
-// wakeAll wakes all sources.
+// wakeAll wakes all sources that can be crawled at all: others would use the budget up in
+// what is reckoned, and leave it unused.
 func (p *byAge) wakeAll(o *env.Model) {
 	p.awake = p.awake[:0]
 	for i := range o.Last {
-		p.awake = append(p.awake, candidate{p.key(i, o), int32(i)})
+		if env.Fits(p.sel.costs[i], p.sel.budget) {
+			p.awake = append(p.awake, candidate{p.key(i, o), int32(i)})
+		}
 	}
 }
 

@@ -92,6 +92,18 @@ func TestRingChoosesAsTheScan(t *testing.T) {
 	}
 }
 
+// Sources of which a crawl is above the budget are as if they were not there, however many
+// they are and whatever waits at them.
+func TestRingPassesOverTheUnaffordable(t *testing.T) {
+	in := env.Lognormal(400, 5, 1)
+	for i := range 200 {
+		in.Sources[i].Cost, in.Sources[i].Interest = 10, 1000*in.Sources[i].Interest
+	}
+	for _, x := range ages {
+		alike(t, in, x.of(in), 1000, false)
+	}
+}
+
 // Where costs differ, what is left of the budget after the first that fit may
 // go to another source. What that earns or loses is little.
 func TestRingWithUnequalCosts(t *testing.T) {
