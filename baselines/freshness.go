@@ -114,7 +114,12 @@ func changesOf(in env.Instance) (change []float64) {
 //	w(ι) = Σₖ fᵏ/(α + γ)^(k+1)·P(k + 1, (α + γ)(ι − kβ))
 //
 // over k ≥ 0 with kβ < ι, where P is the regularised lower incomplete gamma function. It knows
-// all parameters. Without pings V is Whittle's index in continuous time.
+// all parameters. Without pings V is Whittle's index in continuous time,
+//
+//	V(ι) = μ/Δ·(1 − e^(−αι)(1 + αι)),
+//
+// to which it tends where ever more pings are false, and which stands for it where more than
+// 100 are for each change.
 func NewGreedyNCIS(in env.Instance) env.Policy[env.Model] {
 	values := make([]crawlValue, len(in.Sources))
 	for i, s := range in.Sources {
@@ -152,14 +157,15 @@ type crawlValue struct {
 const (
 	leastUnseen = 1e-6 // of the changes, that α is above 0
 	farthest    = 30   // αι at the end of the table
+	mostFalse   = 100  // false pings to a change, from which on one tells next to nothing
 )
 
 func newCrawlValue(s env.Source) (v crawlValue) {
 	alpha := max(1-s.Recall, leastUnseen) * s.Decay
 	gamma := s.Recall*s.Decay + s.False
 	v.ping, v.far = math.Log(gamma/s.False)/alpha, farthest/alpha
-	if gamma > 0 { // pings come sooner
-		v.far = min(v.far, farthest/gamma+farthest*min(v.ping, 1/alpha))
+	if gamma > 0 && s.False <= mostFalse*s.Decay { // pings come sooner; of many false ones it takes more
+		v.far = min(v.far, (farthest/gamma+farthest*min(v.ping, 1/alpha))*max(1, s.False/s.Decay))
 	}
 	for k := range v.value {
 		x := float64(k) / float64(len(v.value)-1)
@@ -171,12 +177,12 @@ func newCrawlValue(s env.Source) (v crawlValue) {
 // exact returns V(ι).
 func (v *crawlValue) exact(s env.Source, alpha, gamma, iota float64) float64 {
 	mu := s.HarvestRate(0)
-	if gamma == 0 {
-		return mu / alpha * (1 - math.Exp(-alpha*iota)*(1+alpha*iota))
+	if gamma == 0 || s.False > mostFalse*s.Decay {
+		return mu / s.Decay * (1 - math.Exp(-alpha*iota)*(1+alpha*iota))
 	}
 	var w, psi float64
 	share := 1 / (alpha + gamma)
-	for k := 0; k < 1000; k++ {
+	for k := 0; ; k++ {
 		left := iota - float64(k)*v.ping
 		if k > 0 && !(left > 0) || iota == 0 {
 			break

@@ -168,6 +168,7 @@ func TestCrawlValue(t *testing.T) {
 	r := stream.New(5, stream.Test)
 	for _, tt := range []struct{ change, recall, noise, iota float64 }{
 		{.05, .6, .03, 15}, {.05, .6, .03, 60}, {.2, .9, .02, 4}, {.2, .3, .2, 9}, {1, .5, 0, 2},
+		{.05, .5, .5, 150}, {.01, .3, 2, 100}, // many false pings
 	} {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
 			s := env.NewPage("", tt.change, 2)
