@@ -12,7 +12,8 @@ import (
 )
 
 // indexTable is an index on a grid of states, linear between its points and
-// beyond the last one, where it rises by 1/C.
+// beyond the last one, where it rises by 1/C. A state below 0, of what costs more the longer it
+// has waited since before a change of the law, has the index of 0.
 type indexTable struct {
 	Step  float64   // interest
 	Index []float64 // at states 0, Step, 2·Step, …, interest per budget unit
@@ -21,7 +22,7 @@ type indexTable struct {
 
 // At returns the index at a state.
 func (t *indexTable) At(x float64) float64 {
-	k, part := math.Modf(x / t.Step)
+	k, part := math.Modf(max(0, x) / t.Step)
 	if j := int(k); j+1 < len(t.Index) {
 		return t.Index[j] + part*(t.Index[j+1]-t.Index[j])
 	}

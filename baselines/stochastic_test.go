@@ -238,7 +238,8 @@ func TestStochasticIndexEarnsMore(t *testing.T) {
 	}{{"stochastic", a}, {"learned", l}, {"deterministic", b}, {"myopic", c}} {
 		m, h := paired(row.x, zero)
 		d, e := paired(row.x, b)
-		t.Logf("%-13s %.2f ± %.2f interest per epoch; less the deterministic index %+.2f ± %.2f", row.name, m, h, d, e)
+		t.Logf("%-13s %.2f ± %.2f interest per epoch; less the deterministic index %+.2f ± %.2f",
+			row.name, m, h, d, e)
 	}
 	if d, h := paired(a, b); !(d-h > 0) {
 		t.Errorf("the stochastic index earns %.3f ± %.3f more than the deterministic one; want an interval above 0",
@@ -252,5 +253,28 @@ func TestStochasticIndexEarnsMore(t *testing.T) {
 	}
 	if m, _ := paired(a, zero); math.Abs(m-295.3) > 2 {
 		t.Errorf("the stochastic index earns %.2f, want about 295.3", m)
+	}
+}
+
+// What was published under law delay before a change costs more than nothing for as long as it
+// waits, so that the state of a source that is exponential by now is below 0.
+func TestStochasticAfterAChangeOfLaw(t *testing.T) {
+	rich, delay := env.NewSource("rich", 10, .2, 30), env.NewSource("delay", 10, 1, 1)
+	after := delay
+	delay.Law, after.Decay = env.LawDelay, .2
+	in := env.Instance{
+		Sources: []env.Source{rich, delay}, Budget: 1,
+		Changes: []env.Change{{At: 20, Sources: []env.Source{after}}},
+	}
+	w := must(env.NewPoisson(in, 2, env.PoissonOptions{State: true}))
+	p := NewStochasticWhittle(in.Phases()[1].Instance, env.MarksConstant)
+	for w.View().Epoch < 20 {
+		must(w.Step([]int{0}))
+	}
+	if x := w.View().State[1]; x >= 0 {
+		t.Fatalf("the state is %v; want one below 0", x)
+	}
+	if got := p.Select(nil, w.View()); !slices.Equal(got, []int{0}) {
+		t.Errorf("crawled are %v; want the source of which a crawl earns something", got)
 	}
 }
