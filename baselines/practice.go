@@ -87,8 +87,9 @@ type byHarvest struct{ *practice }
 // HarvestsOnly implements env.HarvestsOnly.
 func (byHarvest) HarvestsOnly() {}
 
-// found reports whether a crawl brought back anything new.
-func found(c env.Crawled) bool { return len(c.Items) > 0 || c.Interest > 0 }
+// found reports whether a crawl brought back anything new: items, interest, or what items
+// have cost for as long as they waited.
+func found(c env.Crawled) bool { return len(c.Items) > 0 || c.Interest != 0 }
 
 // NewEntryFrequency returns the entry-frequency scheduler of Miniflux 2.3.3
 // (Feed.ScheduleNextCheck and Storage.WeeklyFeedEntryCount), which it follows where

@@ -194,6 +194,7 @@ func TestAdaptiveByExample(t *testing.T) {
 		{"StormCrawler's shortest", storm, 1, []env.Crawled{item}, 1},
 		{"StormCrawler's longest", storm, 300, []env.Crawled{none}, 336},
 		{"interest without items is a find", storm, 0, []env.Crawled{{Age: 1, Interest: 2}}, 12.5},
+		{"so is what items have cost", nutch, 100, []env.Crawled{{Age: 1, Interest: -2}}, 80},
 	} {
 		p := c.new(terms, Practice{}).(byHarvest).practice
 		if c.start > 0 {
