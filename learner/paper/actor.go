@@ -56,7 +56,7 @@ func (a *actor) takeState(x []float64) {
 func (a *actor) Select(dst []int, o *env.Model) []int {
 	a.takeState(o.Mean)
 	if a.sel != nil {
-		return a.sel.Top(dst, a.margin)
+		return a.sel.Within(&o.Online).Top(dst, a.margin)
 	}
 	for i, f := range a.f {
 		if float64(a.rand.Uint64()>>11)*0x1p-53 < f {

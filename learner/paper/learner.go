@@ -157,7 +157,7 @@ func (p *Learner) Frozen() env.Policy[env.Model] {
 
 // Version is that of [State]. It rises where a State has another form, and where a learner
 // with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
-const Version = 27
+const Version = 28
 
 // State is the whole state of a Learner as data.
 type State struct {

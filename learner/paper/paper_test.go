@@ -419,6 +419,36 @@ func TestFrozenWithinBudget(t *testing.T) {
 	}
 }
 
+// TestRoomOfHosts: within the budget no host is crawled more often than it has room for, while
+// the learner learns and as what it learned.
+func TestRoomOfHosts(t *testing.T) {
+	in := env.Hosts(15, 6, 1)
+	set := paper.DefaultSettings()
+	set.Act = "budget"
+	for _, learned := range []bool{false, true} {
+		w, err := env.NewPoisson(in, 1, env.PoissonOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p env.Policy[env.Model] = newPaper(t, in, set, 1)
+		if learned {
+			p = p.(*paper.Learner).Frozen()
+		}
+		for range 50 {
+			crawl, at := p.Select(nil, &w.View().Model), map[int32]int{}
+			for _, i := range crawl {
+				at[in.Terms().Hosts[i]]++
+			}
+			if len(at) < len(crawl) {
+				t.Fatalf("learned %t: crawls of each host are %v; want one at most", learned, at)
+			}
+			if _, err := w.Step(crawl); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // TestReadings: each reading differs from the one before, and the first is the
 // default.
 func TestReadings(t *testing.T) {
