@@ -79,13 +79,10 @@ func newByAge(t env.Terms, x ageIndex, sleep bool) *byAge {
 // Select implements env.Policy.
 func (p *byAge) Select(dst []int, o *env.Model) []int {
 	p.sel.Within(&o.Online)
-	switch {
-	case p.sel.grouped(): // however many are awake may be of one group
+	if p.ring == nil || p.sel.grouped() { // however many are awake may be of one group
 		p.wakeAll(o)
-	case p.ring == nil:
-		p.wakeAll(o)
-		p.sleep(o)
-	default:
+		p.awake = slices.DeleteFunc(p.awake, func(c candidate) bool { return c.key < bottom })
+	} else {
 		p.wakeDue(o)
 	}
 	if p.pack {
@@ -123,10 +120,8 @@ func (p *byAge) sleep(o *env.Model) {
 	for _, c := range p.awake {
 		if c.key >= p.floor {
 			stay = append(stay, c)
-		} else if p.ring != nil {
-			if age := p.first(int(c.id), p.floor); age != index.Never {
-				p.ring.Add(int(c.id), o.Last[c.id]+age)
-			}
+		} else if age := p.first(int(c.id), p.floor); age != index.Never {
+			p.ring.Add(int(c.id), o.Last[c.id]+age)
 		}
 	}
 	p.awake = stay

@@ -92,6 +92,33 @@ func TestRingChoosesAsTheScan(t *testing.T) {
 	}
 }
 
+// Where the crawls of a host are limited, too, nothing is crawled while its index is below 0.
+func TestWaitsAtHosts(t *testing.T) {
+	in := env.Instance{Budget: 2, PerHost: 1}
+	for _, host := range []string{"a", "a", "b", ""} {
+		s := env.NewSource("", 10, .1, 1)
+		s.Law, s.Host = env.LawHump, host
+		in.Sources = append(in.Sources, s)
+	}
+	for _, sleep := range []bool{false, true} {
+		p, at := newWhittle(in, sleep), WhittleAt(in)
+		w := must(env.NewPoisson(in, 1, env.PoissonOptions{}))
+		for range 100 {
+			crawl := p.Select(nil, &w.View().Model)
+			for _, i := range crawl {
+				if age := w.View().Age(i); !(at(i, age) >= 0) {
+					t.Fatalf("sleep %t, epoch %d: source %d is crawled at age %d, where its index is %v",
+						sleep, w.View().Epoch, i, age, at(i, age))
+				}
+			}
+			must(w.Step(crawl))
+		}
+		if w.View().Last[3] < 0 {
+			t.Errorf("sleep %t: nothing was crawled", sleep)
+		}
+	}
+}
+
 // Sources of which a crawl is above the budget are as if they were not there, however many
 // they are and whatever waits at them.
 func TestRingPassesOverTheUnaffordable(t *testing.T) {
