@@ -65,7 +65,7 @@ func NewByAge(t env.Terms, at func(i, age int) float64) env.Policy[env.Model] {
 func fewAreCrawled(t env.Terms) bool { return len(t.Costs) >= 128 && t.Round() >= 20 }
 
 func newByAge(t env.Terms, x ageIndex, sleep bool) *byAge {
-	p := &byAge{sel: NewSelector(t.Costs, t.Budget), index: x, first: x.firstAge, floor: bottom}
+	p := &byAge{sel: NewSelector(t.Costs, t.Budget), index: x, first: x.firstAge}
 	if sleep {
 		p.ring, p.floor = ring.New(len(t.Costs), int(min(4*t.Round(), 1<<22))), math.Inf(1)
 		p.want = int(1.5*float64(len(t.Costs))/t.Round()) + 16
