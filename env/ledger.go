@@ -59,11 +59,13 @@ func (l *ledger) Terms() Terms { return l.terms }
 // Owed implements World where waiting costs nothing.
 func (l *ledger) Owed() float64 { return 0 }
 
-// owed returns the sum of what waits at the sources at which waiting costs.
-func (l *ledger) owed(waits func(i int) float64) (sum float64) {
-	for i, s := range l.phases[0].Instance.Sources {
-		if s.Law == LawDelay {
-			sum += waits(i)
+// owed returns the sum of what waits of the phases of sources in which waiting costs.
+func (l *ledger) owed(waits func(i, p int) float64) (sum float64) {
+	for p, phase := range l.phases {
+		for i, s := range phase.Instance.Sources {
+			if s.Law == LawDelay {
+				sum += waits(i, p)
+			}
 		}
 	}
 	return sum
@@ -133,18 +135,27 @@ func (l *ledger) phase(epoch int) int {
 }
 
 // mean returns the mean state of source i: of each phase, newest first, what was
-// published in it, x(older) − x(newer) for the ages between which that lies.
+// published in it.
 func (l *ledger) mean(i int) (x float64) {
-	newer := 0
 	for p := len(l.phases) - 1; p >= 0; p-- {
-		begin := max(l.phases[p].From, l.view.Last[i]+1) // its first epoch of which something waits
-		if older := l.view.Epoch - begin + 1; older > newer {
-			s := &l.phases[p].Instance.Sources[i]
-			x += s.MeanState(older) - s.MeanState(newer)
-			newer = older
-		}
+		x += l.meanOf(i, p)
 	}
 	return x
+}
+
+// meanOf returns the part of the mean state of source i that was published in a phase,
+// x(older) − x(newer) for the ages between which that lies.
+func (l *ledger) meanOf(i, p int) float64 {
+	begin, newer := max(l.phases[p].From, l.view.Last[i]+1), 0 // its first epoch of which something waits
+	if p+1 < len(l.phases) {
+		newer = max(0, l.view.Epoch-l.phases[p+1].From+1)
+	}
+	older := l.view.Epoch - begin + 1
+	if older <= newer {
+		return 0
+	}
+	s := &l.phases[p].Instance.Sources[i]
+	return s.MeanState(older) - s.MeanState(newer)
 }
 
 // fresh returns the mean state of page i: of each phase, oldest first, how long its copy was
@@ -186,7 +197,7 @@ func NewMean(in Instance, overrun bool) (*Mean, error) {
 }
 
 // Owed implements World.
-func (w *Mean) Owed() float64 { return w.owed(func(i int) float64 { return w.view.Mean[i] }) }
+func (w *Mean) Owed() float64 { return w.owed(w.meanOf) }
 
 // Step implements World. The crawls bring back interest but no items.
 func (w *Mean) Step(crawl []int) ([]Crawled, error) {

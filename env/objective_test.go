@@ -69,3 +69,39 @@ func TestObjectives(t *testing.T) {
 		t.Errorf("delay with a window: error is %v", err)
 	}
 }
+
+// What items of the law delay have cost that wait is owed, whatever laws their source had before
+// and has now.
+func TestOwedWhereLawsChange(t *testing.T) {
+	fades, delays := env.NewSource("", 1, .1, 1), env.NewSource("", 1, 1, 1)
+	delays.Law = env.LawDelay
+	for _, begin := range []env.Source{fades, delays} {
+		then := fades
+		if begin == fades {
+			then = delays
+		}
+		in := env.Instance{
+			Budget: 1, Sources: []env.Source{begin},
+			Changes: []env.Change{{At: 30, Sources: []env.Source{then}}},
+		}
+		mean, err := env.NewMean(in, false)
+		poisson, err2 := env.NewPoisson(in, 3, env.PoissonOptions{})
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		for _, w := range []env.World{mean, poisson} {
+			for range 59 {
+				if _, err := w.Step(nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := delays.Harvest(30) // of epochs 30 to 59
+			if begin == delays {
+				want = delays.Harvest(60) - delays.Harvest(30)
+			}
+			if got := w.Owed(); math.Abs(got/want-1) > .5 || w == mean && math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("from law %q, %T: %v is owed; want %v", begin.Law, w, got, want)
+			}
+		}
+	}
+}

@@ -160,7 +160,9 @@ func (w *Poisson) Step(crawl []int) ([]Crawled, error) {
 }
 
 // Owed implements World.
-func (w *Poisson) Owed() float64 { return w.owed(func(i int) float64 { return w.gather(i, false) }) }
+func (w *Poisson) Owed() float64 {
+	return w.owed(func(i, p int) float64 { return w.gatherOf(i, p, w.oldest(i), false) })
+}
 
 // succeed returns the crawls that do not fail, in the order in which they are made: a host
 // answers so many at an epoch, and of those each fails with the chance of its source.
@@ -231,24 +233,36 @@ func (w *Poisson) windowed(i, p int, s *Source) (interest float64) {
 // gather returns the interest that waits at source i, published since its last
 // crawl; with show the items are appended to w.items, oldest first.
 func (w *Poisson) gather(i int, show bool) (interest float64) {
+	first := w.oldest(i)
+	for p := w.phase(first); p < len(w.phases) && w.phases[p].From <= w.view.Epoch; p++ {
+		interest += w.gatherOf(i, p, first, show)
+	}
+	return interest
+}
+
+// oldest returns the first epoch of which something may wait at source i.
+func (w *Poisson) oldest(i int) int {
 	first := w.view.Last[i] + 1
 	if age := float64(w.view.Epoch - first); age > w.reach[i] {
 		first = w.view.Epoch - int(w.reach[i])
 	}
+	return first
+}
+
+// gatherOf is gather of what was published in a phase, from an epoch on.
+func (w *Poisson) gatherOf(i, p, first int, show bool) float64 {
 	now := w.view.Epoch
-	for p := w.phase(first); first <= now; p++ {
-		last := now
-		if p+1 < len(w.phases) {
-			last = min(last, w.phases[p+1].From-1)
-		}
-		if s := &w.phases[p].Instance.Sources[i]; !show && s.Exponential() && (blockLength(s) == 1 || w.keeps(last)) {
-			interest += w.gatherSums(i, p, first, last)
-		} else {
-			interest += w.publish(i, p, first, last, now, show).all
-		}
-		first = last + 1
+	last := now
+	if p+1 < len(w.phases) {
+		last = min(last, w.phases[p+1].From-1)
 	}
-	return interest
+	if first = max(first, w.phases[p].From); first > last {
+		return 0
+	}
+	if s := &w.phases[p].Instance.Sources[i]; !show && s.Exponential() && (blockLength(s) == 1 || w.keeps(last)) {
+		return w.gatherSums(i, p, first, last)
+	}
+	return w.publish(i, p, first, last, now, show).all
 }
 
 // gatherSums returns the interest that waits at source i, of the exponential law, of
