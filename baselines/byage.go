@@ -94,8 +94,8 @@ func (p *byAge) Select(dst []int, o *env.Model) []int {
 // bottom is the level that every finite index reaches.
 const bottom = -math.MaxFloat64
 
-// wakeAll wakes all sources that can be crawled at all: others would use the budget up in
-// what is reckoned, and leave it unused.
+// wakeAll wakes all sources but those of which a crawl is above the budget. These are never
+// chosen, and if they were awake, suffice would count their costs as spent.
 func (p *byAge) wakeAll(o *env.Model) {
 	p.awake = p.awake[:0]
 	for i := range o.Last {

@@ -118,8 +118,8 @@ func changesOf(in env.Instance) (change []float64) {
 //
 //	V(ι) = μ/Δ·(1 − e^(−αι)(1 + αι)),
 //
-// to which it tends where ever more pings are false, and which stands for it where more than
-// 100 are for each change.
+// to which it tends where ever more pings are false. It stands for V where more than 100 are for each
+// change, as the sum has a term for each ping: there both differ by .4 % of the greatest V at most.
 func NewGreedyNCIS(in env.Instance) env.Policy[env.Model] {
 	values := make([]crawlValue, len(in.Sources))
 	for i, s := range in.Sources {

@@ -102,7 +102,7 @@ func (p *informed) learn(w *harvests, epochs int) {
 
 // TestInformed prints, with -full, what the plug-in that is given the law earns where sources are quiet, and
 // what one earns that is given the distribution of the parameters, too: as learned, and while learning. Else it
-// holds the second against a share that less knowledge does not reach.
+// holds the second against a share that it misses where it plans with means in place of draws.
 func TestInformed(t *testing.T) {
 	envtest.Alone(t)
 	earned := func(c *target, median float64, epochs int, seed uint64) shares {
