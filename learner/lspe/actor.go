@@ -102,12 +102,23 @@ func (l *Learner) Index(i int) float64 {
 //
 // A source that is worth less is soon known to be. One that is nearly worth its price stays
 // at four rounds for long, where it costs little.
+//
+// Below 1½ a source is crawled at each epoch, unless the noise brings it to a second. There, at a
+// price above 0,
+//
+//	W ← W + X̄/C ln(θ/1½)
+//
+// so that θ comes to rest where W exceeds λ by as much, down to 1 where it exceeds it by .4 X̄/C. What is
+// surely worth a crawl at each epoch has one, and what is less sure shows more of age 2.
 func (l *Learner) act(i int, share, mean float64) {
 	if l.set.Actor == "off" {
 		return
 	}
 	s := &l.src[i]
 	w, price := l.Index(i), l.priced(i, l.price)
+	if price > 0 && s.Theta < second {
+		w += mean * math.Log(s.Theta/second)
+	}
 	if price == 0 {
 		sigma := mean * math.Sqrt(l.noise(s)*l.b.at(int(s.Cycles))/2)
 		w += evidence * sigma * min(l.slope(i), 2*s.Theta) * math.Sqrt(3) / math.Pi
@@ -131,9 +142,20 @@ func (l *Learner) mean(i int) float64 {
 // cost returns C of source i, budget units per crawl that succeeds: one that fails costs as much.
 func (l *Learner) cost(i int) float64 { return l.costs[i] * (1 + float64(l.src[i].Failed)) }
 
+// second is the threshold beyond which a source is crawled at age 2.
+const second = 1 + half
+
 // spends returns what source i spends per epoch at a threshold, C/(θ + m), m being the crawls
-// that fail in a cycle, each of which makes it an epoch longer.
+// that fail in a cycle, each of which makes it an epoch longer. Below 1½ cycles have one epoch, or by
+// the logit's probability two,
+//
+//	1 + 1/(1 + (1½/θ)¹⁶)
+//
+// in place of θ, 16θ being the greatest κ.
 func (l *Learner) spends(i int, theta float64) float64 {
+	if theta < second {
+		theta = 1 + 1/(1+math.Pow(second/theta, mostSlope))
+	}
 	return l.cost(i) / (theta + float64(l.src[i].Failed))
 }
 
@@ -187,19 +209,23 @@ func clip(v float64) float64 { return max(-1, min(1, v)) }
 
 // slope returns κ of source i,
 //
-//	κ = min(KappaMax, Kappa √(1 + kμ/KappaOver), 10θ),  μ = min(1, .3 max(λC, X̄/10)/σ),
+//	κ = min(KappaMax, Kappa √(1 + kμ/KappaOver), 16θ),  μ = min(1, .3 max(λC, X̄/10)/σ),
 //
 // σ being the standard deviation of its harvests: the less a harvest tells of the
 // price, the longer the noise varies the ages of crawls, whose harvests show the slope
-// of the curve. It always moves crawls by an epoch: what is crawled at one age only
-// shows nothing of the others.
+// of the curve. Where crawls are free, 10θ in place of 16θ: only by the noise is a source seen
+// that would be worth more if it were not crawled at each epoch.
 func (l *Learner) slope(i int) float64 {
 	s, signalToNoise := &l.src[i], 1.
 	if mean := s.Mean; s.Cycles > int32(judged) && s.Dispersion*mean > 0 {
 		charge := l.priced(i, l.price) * l.cost(i)
 		signalToNoise = min(1, signalScale*max(charge, priceFloor*mean)/math.Sqrt(s.Dispersion*mean))
 	}
-	return min(l.set.slope(float64(s.Cycles)*signalToNoise), mostSlope*s.Theta)
+	most := mostSlope
+	if l.price == 0 {
+		most = freeSlope
+	}
+	return min(l.set.slope(float64(s.Cycles)*signalToNoise), most*s.Theta)
 }
 
 // draw draws the noise L of a source's next cycle, logistic, so that it is

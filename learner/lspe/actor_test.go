@@ -82,6 +82,27 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+// TestSurelyEachEpoch: below 1½ a threshold comes to rest where W exceeds the price by X̄/C ln(1½/θ), and at 1
+// where it exceeds it by more.
+func TestSurelyEachEpoch(t *testing.T) {
+	for _, c := range []struct{ excess, want float64 }{{.2, 1.5 * math.Exp(-.2)}, {.1, 1.5 * math.Exp(-.1)}, {.5, 1}} {
+		l := drawn(t, 1.2)
+		s := &l.src[0]
+		s.Cycles = 1000
+		s.Crawl, s.Wait, s.Toll = [1 + degree]float64{2}, [degree]float64{}, [degree]float64{}
+		s.LastTheta = 0
+		mean := .1
+		l.price = l.Index(0) - c.excess*mean
+		for range 20_000 {
+			l.act(0, 1, mean)
+		}
+		if math.Abs(s.Theta-c.want) > .005 {
+			t.Errorf("where W exceeds the price by %v of the mean the threshold is %.4f; want %.4f",
+				c.excess, s.Theta, c.want)
+		}
+	}
+}
+
 // TestLongWaitNeedsEvidence: beyond four rounds a source that seems worth somewhat less than
 // the price waits for no longer after a few cycles, and for longer after many; up to four
 // rounds it does after a few.

@@ -90,17 +90,28 @@ func (l *Learner) level(s *Source) (level, pooled float64) {
 	return (s.Mean + prior*l.between.Mean) / (pooled + prior), pooled
 }
 
-// prior returns the share ε of the prior in a cycle of source i,
+// steeper returns δ of the source, as is most likely by its moments,
 //
-//	ε = p/(k + p),  p = max(3, σ²κ²/(14τ_δ²X̄²) min(1, 2R/θ))
+//	δ = kD/(kE + 1/τ_δ²)
+func (l *Learner) steeper(s *Source) float64 {
+	k := float64(s.Cycles)
+	return k * float64(s.Score) / (k*float64(s.Square) + 1/l.slopes())
+}
+
+// prior returns the share ε of the prior in a cycle of the source,
 //
-// With p the slope of the source is estimated with least error: its crawls lie apart by 1/κ in ln s, each
-// with the variance of a harvest, and the slope of H̄ is off by τ_δ. At long waits H̄ has few harvests
-// of its own, and the prior is to be trusted less.
-func (l *Learner) prior(i int) float64 {
-	s := &l.src[i]
-	kappa, k := min(l.slope(i), 2*s.Theta), float64(s.Cycles)
-	cycles := l.noise(s) * kappa * kappa / (slopeWidth * l.slopes())
-	cycles = max(pseudoWeight, cycles*min(1, pooledRounds*l.round/s.Theta))
-	return cycles / (k + cycles)
+//	ε = max(½v/(½v + n), p/(k + p)),  v = max(1, .01/τ_δ²),  p = max(3, 100/n min(1, 1/n))
+//
+// n being the items, or batches, of a harvest, X̄²/σ². A harvest of half an item counts as much as the
+// prior, or one of more items where the slopes of sources hardly differ. So do the first three cycles, or,
+// where harvests have less than an item, the first hundred items. Where crawls are free a source may wait for
+// far longer than others, and H̄ has few harvests of its own there: beyond two rounds, n ← nθ/2R.
+func (l *Learner) prior(s *Source) float64 {
+	rarity := l.noise(s) // 1/n
+	if l.price == 0 {
+		rarity *= min(1, pooledRounds*l.round/s.Theta)
+	}
+	items := priorItems * rarity * max(1, alikeSlopes/l.slopes())
+	first := max(pseudoWeight, firstItems*rarity*min(1, rarity))
+	return max(items/(items+1), first/(first+float64(s.Cycles)))
 }

@@ -70,16 +70,19 @@ func init() {
 }
 
 // learn takes a cycle of source i into its averages, with weight b(1 − ε), and with
-// bε the prior: four cycles around the threshold whose harvests are the pooled
-// curve's, at
+// bε the prior: four cycles around the threshold, at ages S whose harvests are those of the pooled
+// curve, made as steep as the source most likely is,
 //
-//	S = θe^(L/κ) − ½,  L = ±1, ±3,  κ ≤ 2θ
+//	S = θ − ½ + d,  |d| = max(|θe^(L/κ) − θ|, |L|/2),  L = ±1, ±3,   X = H̄(S) e^(δ(ψ(S) − ψ̄))
 //
-// rounded to whole ages. So the polynomials are held from the first cycle on where crawls will
-// come, and where harvests are few for good. The bound of κ
-// puts the four an epoch apart. Where a source is crawled at two ages only they alone
-// say what it brings at the ages next to these: left to the polynomials, a source worth
-// fifty times the price at age 1 may be crawled at age 2 for good.
+// S is rounded to whole ages, from 1 on, of which no two are the same. So the polynomials are held
+// from the first cycle on where crawls will come, and where harvests are few for good. Four ages
+// determine a cubic, however few a source is crawled at: else r may be anything in the directions
+// that no cycle shows, and grows there with the rounding of sums. Where a source is crawled at two
+// ages only the four alone say what it brings at the ages next to these: left to the
+// polynomials, a source worth fifty times the price at age 1 may be crawled at age 2 for good. What
+// the harvests of all its cycles say of the slope is in δ, and may be more than the averages hold,
+// which forget.
 //
 // It returns the level of the source, and the mean of the pooled curve's features over the four.
 func (l *Learner) learn(
@@ -91,22 +94,25 @@ func (l *Learner) learn(
 	for k, f := range psi {
 		s.Phi[k] += float32(b * (f - float64(s.Phi[k])))
 	}
-	prior := l.prior(i)
+	prior := l.prior(s)
 	if s.Cycles == 1 {
 		s.begin(d)
 	} else {
 		s.fade(b)
 	}
 	s.take(d, age, harvest, 0, b*(1-prior))
-	wide := math.Exp(1 / min(l.slope(i), 2*s.Theta))
+	wide, delta, last := math.Exp(1/l.slope(i)), l.steeper(s), 0.
 	cube := wide * wide * wide
-	for _, factor := range [...]float64{1 / cube, 1 / wide, wide, cube} {
-		age := max(1, math.Round(s.Theta*factor-half))
-		phi := l.pooled.features(age)
+	for _, off := range [...]float64{
+		-max(s.Theta*(1-1/cube), 3*half), -max(s.Theta*(1-1/wide), half),
+		max(s.Theta*(wide-1), half), max(s.Theta*(cube-1), 3*half),
+	} {
+		last = max(last+1, math.Round(s.Theta-half+off))
+		phi := l.pooled.features(last)
 		for k := range phi {
 			center[k] += phi[k] / 4
 		}
-		s.take(d, age, 0, l.pooled.of(&phi), b*prior/4)
+		s.take(d, last, 0, l.pooled.tilted(&phi, delta*(phi[0]-float64(s.Phi[0]))), b*prior/4)
 	}
 	if k := s.Cycles; k <= 8 || k%checks == 0 {
 		l.check(s)

@@ -119,11 +119,18 @@ func TestCriticAgainstDense(t *testing.T) {
 				d.fade(b)
 			}
 			takeIn(l, 0, age, harvest, b)
-			prior := l.prior(0)
+			prior := l.prior(s)
 			d.take(s.z(age), age, harvest, 0, cost, b*(1-prior))
+			last := 0.
 			for _, e := range []float64{-3, -1, 1, 3} {
-				age := max(1, math.Round(s.Theta*math.Exp(e/min(l.slope(0), 2*s.Theta))-half))
-				d.take(s.z(age), age, 0, l.pooled.at(age), cost, b*prior/4)
+				off := s.Theta * (math.Exp(e/l.slope(0)) - 1)
+				if math.Abs(off) < math.Abs(e/2) {
+					off = e / 2
+				}
+				if last++; s.Theta-half+off > last {
+					last = math.Round(s.Theta - half + off)
+				}
+				d.take(s.z(last), last, 0, l.pooled.at(last), cost, b*prior/4)
 			}
 		}
 		var product mat.Dense
@@ -267,23 +274,21 @@ func TestCriticKeepsUp(t *testing.T) {
 	}
 }
 
-// TestPriorOfFewItems: where a cycle brings a tenth of an item, the prior counts more the less the slopes
-// of sources differ, and beyond two rounds less; where cycles bring many items, it has three cycles
-// or so among all. At three rounds κ may be three times as great as at one, and κ² nine times.
+// TestPriorOfFewItems: where a cycle brings half an item, the prior has half of its weight; where it brings a
+// tenth of one five sixths; and where it brings twenty one part in 41. It counts ten times where the slopes of
+// sources have a tenth of the variance, and half where crawls are free and the source waits for four rounds.
 func TestPriorOfFewItems(t *testing.T) {
-	for _, c := range []struct {
-		rounds, dispersion, slopes, least, most float64
-	}{
-		{1, 10, .11, .014, .017}, {1, 10, .011, .13, .15}, {1, 10, 1.1, .001, .002},
-		{3, 10, .11, .08, .095}, {1, .01, .11, .0005, .001},
+	for _, c := range []struct{ items, slopes, rounds, price, want float64 }{
+		{.5, .1, 1, 1, .5}, {.1, .1, 1, 1, 5. / 6}, {20, .1, 1, 1, 1. / 41},
+		{.5, .001, 1, 1, 10. / 11}, {.5, .1, 4, 1, .5}, {.5, .1, 4, 0, 1. / 3}, {.5, .1, 1, 0, .5},
 	} {
 		l := drawn(t, 2)
-		l.between.Slope, l.between.Precision = 1e9*c.slopes, 1e9
+		l.between.Slope, l.between.Precision, l.price = 1e9*c.slopes, 1e9, c.price
 		s := &l.src[0]
-		s.Theta, s.Cycles, s.Mean, s.Dispersion = c.rounds*l.round, 5000, 1, c.dispersion
-		if got := l.prior(0); got < c.least || got > c.most {
-			t.Errorf("at %v rounds, σ²/X̄² = %v, τ_δ² = %v: the prior has %.4f of a cycle; want %v to %v",
-				c.rounds, c.dispersion, c.slopes, got, c.least, c.most)
+		s.Theta, s.Cycles, s.Mean, s.Dispersion = c.rounds*l.round, 1e6, 1, 1/c.items
+		if got := l.prior(s); math.Abs(got/c.want-1) > .002 {
+			t.Errorf("%v items, slopes of variance %v, at %v rounds and the price %v: the prior has %.5f; want %.5f",
+				c.items, c.slopes, c.rounds, c.price, got, c.want)
 		}
 	}
 }

@@ -98,16 +98,10 @@ func TestNotLost(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		l, w := newLearner(t, in, seed, nil), newHarvests(in, seed)
 		w.learn(l, 10_000)
-		var mean float64
 		for part := range 99 {
-			got := w.learn(l, 10_000) / best
-			mean += got / 99
-			if got < .85 {
-				t.Errorf("seed %d: %.3f of Whittle from epoch %d on; want .85", seed, got, 10_000*(part+1))
+			if got := w.learn(l, 10_000) / best; got < .99 {
+				t.Errorf("seed %d: %.3f of Whittle from epoch %d on; want .99", seed, got, 10_000*(part+1))
 			}
-		}
-		if mean < .98 {
-			t.Errorf("seed %d: %.3f of Whittle over a million epochs; want .98", seed, mean)
 		}
 	}
 }

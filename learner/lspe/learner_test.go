@@ -328,7 +328,7 @@ func TestComeAndGo(t *testing.T) {
 	var plan float64
 	for i := range l.src {
 		if s := &l.src[i]; s.Theta > 0 {
-			plan += l.costs[i] / s.Theta
+			plan += l.spends(i, s.Theta)
 		}
 	}
 	if crawled[3] > 0 || slices.Min(crawled[20:]) == 0 || math.Abs(plan/l.plan-1) > 1e-9 {

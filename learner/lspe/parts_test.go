@@ -74,13 +74,24 @@ var parts = []struct {
 		{"pooled.go", "p.beta[k] = max(0, slope) - held", "p.beta[k] = 0 * slope"},
 	}},
 	{"prior of a source", "left out: no pseudo-cycles", []edit{
-		{"between.go", "return cycles / (k + cycles)", "return 0 * cycles * k"},
+		{"between.go", "max(items/(items+1), first/(first+float64(s.Cycles)))", "0 * items * first"},
 	}},
-	{"", "as if all slopes varied by .2, whatever is found", []edit{
+	{"", "counts three cycles, however few items a harvest has", []edit{
+		{numbers, "priorItems     = .5", "priorItems = 0."}, {numbers, "firstItems     = 100.", "firstItems = 0."},
+	}},
+	{"", "counts no more at first", []edit{{numbers, "firstItems     = 100.", "firstItems = 0."}}},
+	{"", "counts as much where sources are alike", []edit{{numbers, "alikeSlopes    = .01", "alikeSlopes = 0."}}},
+	{"", "counts as much in long waits where crawls are free", []edit{
+		{numbers, "pooledRounds   = 2.", "pooledRounds = 1e9"},
+	}},
+	{"", "is as steep as the pooled curve", []edit{
+		{"between.go", "return k * float64(s.Score) / (k*float64(s.Square) + 1/l.slopes())", "return 0 * k"},
+	}},
+	{"", "its ages may be the same", []edit{{critics, "max(last+1, ", "max(1, "}}},
+	{"", "as if all slopes varied by .05, whatever is found", []edit{
 		{numbers, "slopeInfo      = 30.", "slopeInfo = 1e15"},
 	}},
 	{"", "levels are not drawn together", []edit{{numbers, "levelSpread    = 1.", "levelSpread = 1e12"}}},
-	{"", "has as much weight at long waits", []edit{{numbers, "pooledRounds   = 2.", "pooledRounds = 1e9"}}},
 	{"", "the mean level counts only as far as levels are alike", []edit{
 		{numbers, "levelPrior     = .5", "levelPrior = 1e-9"},
 	}},
@@ -102,6 +113,13 @@ var parts = []struct {
 	{"negative index", "each source that has woken may be crawled", []edit{
 		{schedules, "price+w.Slope*late < 0 {", "price < 0 {"},
 	}},
+	{"thresholds below 1½", "W is what the critic says", []edit{
+		{actors, "w += mean * math.Log(s.Theta/second)", "w += 0 * mean * second"},
+	}},
+	{"", "a cycle has θ epochs in the plan", []edit{
+		{actors, "theta = 1 + 1/(1+math.Pow(second/theta, mostSlope))", "theta += 0 * mostSlope"},
+	}},
+	{"where crawls are free", "κ as elsewhere", []edit{{numbers, "freeSlope     = 10.", "freeSlope     = 16."}}},
 	{"√(θ/R) in the step", "left out", []edit{{actors, "max(1, math.Sqrt(s.Theta/l.round))", "1"}}},
 	{"evidence", "a longer wait at a price of 0 needs none", []edit{{numbers, "evidence      = 2.", "evidence = 0."}}},
 	{"", "a wait beyond four rounds needs none", []edit{{numbers, "farEvidence   = 1.", "farEvidence = 0."}}},

@@ -120,8 +120,10 @@ func (p *pooled) settle() {
 const farthest = 30
 
 // of returns H̄ for features, or for averages of them.
-func (p *pooled) of(psi *[poolFeatures]float64) float64 {
-	var h float64
+func (p *pooled) of(psi *[poolFeatures]float64) float64 { return p.tilted(psi, 0) }
+
+// tilted returns H̄eʰ for features.
+func (p *pooled) tilted(psi *[poolFeatures]float64, h float64) float64 {
 	for k, f := range psi {
 		h += p.beta[k] * f
 	}

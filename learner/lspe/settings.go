@@ -79,8 +79,8 @@ func (s *Settings) Validate() error {
 	)
 }
 
-// leastSlope is the least κ. Noise varies an age by the factor 99^(1/κ), leastQuantile being .01:
-// by 10²⁰ with this κ, and with a fifth of it by more than prices can be computed of.
+// leastSlope is the least κ. Noise varies an age by the factor 999^(1/κ), leastQuantile being .001:
+// by 10³⁰ with this κ, and with a fifth of it by more than prices can be computed of.
 const leastSlope = .1
 
 // steep reports a κ that is out of its range.

@@ -11,7 +11,7 @@ import (
 
 // Version is that of [State]. It rises where a State has another form, and where a learner
 // with the same State would go on otherwise. Change it with the line in learner/saved_test.go.
-const Version = 40
+const Version = 41
 
 // State is the whole state of a [Learner] as data, between an Update and the
 // next Select. It goes with the settings and the terms with which the learner was

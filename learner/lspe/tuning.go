@@ -6,15 +6,17 @@ package lspe
 // of interest or a number of sources in it.
 var (
 	// Critic.
-	pseudoWeight   = 3.  // cycles: the least weight of all pseudo-cycles, which hold the polynomials
-	slopeWidth     = 14. // κ² times the variance of ln s at crawls; the noise alone has π²/3, steps of θ add to it
-	slopeSpread    = .2  // variance of the slopes of sources before it is measured,
-	slopeInfo      = 30. // and one over the square of its standard error
-	pooledRounds   = 2.  // rounds: beyond these the pooled curve has few harvests and counts less in a source
-	levelSpread    = 1.  // variance of the levels of sources before it is measured,
-	levelRounds    = 2.  // and for how many rounds of all sources it counts
-	levelPrior     = .5  // harvests of mean size: how much the pooled curve counts in the level of a source
-	variationPrior = 5.  // cycles: how much the variation of all harvests counts in that of a source
+	pseudoWeight   = 3.   // cycles: the least weight of all pseudo-cycles, which hold the polynomials
+	priorItems     = .5   // items: a harvest of so many counts as much as the prior
+	firstItems     = 100. // items: so many count as much as the prior at first, where harvests have less than one
+	alikeSlopes    = .01  // variance of slopes: where sources differ by less, the prior counts more
+	slopeSpread    = .05  // variance of the slopes of sources before it is measured,
+	slopeInfo      = 30.  // and one over the square of its standard error
+	pooledRounds   = 2.   // rounds: where crawls are free, the prior counts less in longer waits
+	levelSpread    = 1.   // variance of the levels of sources before it is measured,
+	levelRounds    = 2.   // and for how many rounds of all sources it counts
+	levelPrior     = .5   // harvests of mean size: how much the pooled curve counts in the level of a source
+	variationPrior = 5.   // cycles: how much the variation of all harvests counts in that of a source
 	// θ: a longer cycle is cut, since what comes that late says little of θ, and its powers
 	// outweigh the others.
 	longestCycle = 2.
@@ -26,17 +28,18 @@ var (
 	absurd    = 1e9    // standard deviations: a harvest that surprises more is left out
 
 	// Actor.
-	priceFloor    = .1  // share of the mean harvest: the least price by which errors of W are measured
-	evidence      = 2.  // standard errors: by how much W is below 0 before a wait grows at a price of 0
-	farEvidence   = 1.  // standard errors: by how much W is below the price before a wait grows beyond
-	farRounds     = 4.  // rounds
-	maxThetaStep  = 2.  // factor: how far θ moves between two crawls; beyond, only another crawl tells
-	wakeStep      = .5  // of a(k): the step where a source wakes without a crawl
-	mostRounds    = 50. // rounds: the greatest θ, or
-	mostShare     = .25 // share of the epochs since the world changed, if that is more
-	mostSlope     = 10. // of κ per epoch of θ, so that the noise always moves crawls by an epoch
-	signalScale   = .3  // prices per standard deviation of a harvest that count a cycle in full in κ
-	leastQuantile = .01 // chance: where the logistic noise is cut off at both ends
+	priceFloor    = .1   // share of the mean harvest: the least price by which errors of W are measured
+	evidence      = 2.   // standard errors: by how much W is below 0 before a wait grows at a price of 0
+	farEvidence   = 1.   // standard errors: by how much W is below the price before a wait grows beyond
+	farRounds     = 4.   // rounds
+	maxThetaStep  = 2.   // factor: how far θ moves between two crawls; beyond, only another crawl tells
+	wakeStep      = .5   // of a(k): the step where a source wakes without a crawl
+	mostRounds    = 50.  // rounds: the greatest θ, or
+	mostShare     = .25  // share of the epochs since the world changed, if that is more
+	mostSlope     = 16.  // of κ per epoch of θ, which sets how often θ from 1 to 1½ brings a crawl at age 2,
+	freeSlope     = 10.  // and where crawls are free, so that one in 60 has age 2 at the least
+	signalScale   = .3   // prices per standard deviation of a harvest that count a cycle in full in κ
+	leastQuantile = .001 // chance: where the logistic noise is cut off at both ends
 
 	// Jumps.
 	surprise    = 5.   // standard deviations: the most that one harvest counts

@@ -17,9 +17,11 @@ var tunings = []struct {
 	at   *float64
 }{
 	{"pseudoWeight", &pseudoWeight},
+	{"priorItems", &priorItems},
+	{"firstItems", &firstItems},
+	{"alikeSlopes", &alikeSlopes},
 	{"slopeSpread", &slopeSpread},
 	{"slopeInfo", &slopeInfo},
-	{"slopeWidth", &slopeWidth},
 	{"levelSpread", &levelSpread},
 	{"levelRounds", &levelRounds},
 	{"pooledRounds", &pooledRounds},
@@ -39,6 +41,7 @@ var tunings = []struct {
 	{"mostRounds", &mostRounds},
 	{"mostShare", &mostShare},
 	{"mostSlope", &mostSlope},
+	{"freeSlope", &freeSlope},
 	{"signalScale", &signalScale},
 	{"leastQuantile", &leastQuantile},
 	{"surprise", &surprise},
