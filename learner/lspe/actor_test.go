@@ -103,6 +103,45 @@ func TestSurelyEachEpoch(t *testing.T) {
 	}
 }
 
+// TestPlanBelowTwoEpochs: the plan has for a threshold below 1½ about the epochs that its cycles have.
+func TestPlanBelowTwoEpochs(t *testing.T) {
+	for _, theta := range []float64{1, 1.2, 1.3, 1.45} {
+		l := drawn(t, theta)
+		s := &l.src[0]
+		s.Cycles, l.price = 1e6, 1
+		const cycles = 20_000
+		var epochs float64
+		for range cycles {
+			l.draw(s)
+			epochs += max(1, math.Ceil(l.reach(0, float64(s.Noise))-half)) / cycles
+		}
+		if got := l.costs[0] / l.spends(0, theta); math.Abs(got/epochs-1) > .05 {
+			t.Errorf("at the threshold %v the plan has cycles of %.3f epochs; drawn are %.3f", theta, got, epochs)
+		}
+	}
+}
+
+// TestAgesWhereCrawlsAreFree: at the threshold 1 one crawl in some 60 has age 2 where crawls are free, and one
+// in some 660 elsewhere.
+func TestAgesWhereCrawlsAreFree(t *testing.T) {
+	for _, c := range []struct{ price, least, most float64 }{{0, 1. / 70, 1. / 50}, {1, 1. / 1000, 1. / 450}} {
+		l := drawn(t, 1)
+		s := &l.src[0]
+		s.Cycles, l.price = 1e6, c.price
+		const cycles = 50_000
+		var twos float64
+		for range cycles {
+			if l.draw(s); l.reach(0, float64(s.Noise)) > 1+half {
+				twos++
+			}
+		}
+		if got := twos / cycles; got < c.least || got > c.most {
+			t.Errorf("at the price %v one crawl in %.0f has age 2; want %.0f to %.0f",
+				c.price, 1/got, 1/c.most, 1/c.least)
+		}
+	}
+}
+
 // TestLongWaitNeedsEvidence: beyond four rounds a source that seems worth somewhat less than
 // the price waits for no longer after a few cycles, and for longer after many; up to four
 // rounds it does after a few.

@@ -109,6 +109,7 @@ func TestCriticAgainstDense(t *testing.T) {
 		theta := 2 + 20*r.Float64()
 		l, d := drawn(t, theta), newDense()
 		s, cost := &l.src[0], l.costs[0]
+		s.Score, s.Square = float32(r.NormFloat64()/10), .1 // it is steeper than the pooled curve, or flatter
 		cycles := 1 + r.Intn(60)
 		for range cycles {
 			age := 1 + math.Floor(2*theta*r.Float64())
@@ -130,7 +131,10 @@ func TestCriticAgainstDense(t *testing.T) {
 				if last++; s.Theta-half+off > last {
 					last = math.Round(s.Theta - half + off)
 				}
-				d.take(s.z(last), last, 0, l.pooled.at(last), cost, b*prior/4)
+				k := float64(s.Cycles)
+				delta := k * float64(s.Score) / (k*float64(s.Square) + 1/l.slopes())
+				steeper := math.Exp(delta * (l.pooled.features(last)[0] - float64(s.Phi[0])))
+				d.take(s.z(last), last, 0, l.pooled.at(last)*steeper, cost, b*prior/4)
 			}
 		}
 		var product mat.Dense
@@ -277,18 +281,25 @@ func TestCriticKeepsUp(t *testing.T) {
 // TestPriorOfFewItems: where a cycle brings half an item, the prior has half of its weight; where it brings a
 // tenth of one five sixths; and where it brings twenty one part in 41. It counts ten times where the slopes of
 // sources have a tenth of the variance, and half where crawls are free and the source waits for four rounds.
+// At first it counts as three cycles do, or as a hundred items, which are 200 cycles of half an item.
 func TestPriorOfFewItems(t *testing.T) {
-	for _, c := range []struct{ items, slopes, rounds, price, want float64 }{
-		{.5, .1, 1, 1, .5}, {.1, .1, 1, 1, 5. / 6}, {20, .1, 1, 1, 1. / 41},
-		{.5, .001, 1, 1, 10. / 11}, {.5, .1, 4, 1, .5}, {.5, .1, 4, 0, 1. / 3}, {.5, .1, 1, 0, .5},
+	for _, c := range []struct {
+		items, slopes, rounds, price float64
+		cycles                       int32
+		want                         float64
+	}{
+		{.5, .1, 1, 1, 1e6, .5}, {.1, .1, 1, 1, 1e6, 5. / 6}, {20, .1, 1, 1, 1e6, 1. / 41},
+		{.5, .001, 1, 1, 1e6, 10. / 11}, {.5, .1, 4, 1, 1e6, .5}, {.5, .1, 4, 0, 1e6, 1. / 3}, {.5, .1, 1, 0, 1e6, .5},
+		{.5, .1, 1, 1, 100, 2. / 3}, {20, .1, 1, 1, 3, .5},
 	} {
 		l := drawn(t, 2)
 		l.between.Slope, l.between.Precision, l.price = 1e9*c.slopes, 1e9, c.price
+		l.spread, l.square = 1/c.items, 1 // that of all harvests, which counts at first
 		s := &l.src[0]
-		s.Theta, s.Cycles, s.Mean, s.Dispersion = c.rounds*l.round, 1e6, 1, 1/c.items
+		s.Theta, s.Cycles, s.Mean, s.Dispersion = c.rounds*l.round, c.cycles, 1, 1/c.items
 		if got := l.prior(s); math.Abs(got/c.want-1) > .002 {
-			t.Errorf("%v items, slopes of variance %v, at %v rounds and the price %v: the prior has %.5f; want %.5f",
-				c.items, c.slopes, c.rounds, c.price, got, c.want)
+			t.Errorf("%v items, slopes of %v, %v rounds, the price %v, %d cycles: the prior has %.5f; want %.5f",
+				c.items, c.slopes, c.rounds, c.price, c.cycles, got, c.want)
 		}
 	}
 }
