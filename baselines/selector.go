@@ -11,8 +11,8 @@
 //     policy of the true index, [NewLearnedStochasticWhittle] of the learned one.
 //  4. A static schedule fixes the frequencies beforehand: [NewEvenSchedule].
 //  5. Bounds say what no policy can exceed: [index.Bound] and [index.Relax], with
-//     [NewRelaxedControl] as the control that keeps the budget on average, and
-//     the exact optimum of small instances, [SolveOptimum].
+//     [NewRelaxedControl] as the control that keeps the budget on average,
+//     [index.Foresight], and the exact optimum of small instances, [SolveOptimum].
 //  6. What readers and crawlers do today ([NewEntryFrequency], [NewFixedInterval],
 //     [NewCommaFeed], [NewNutch], [NewStormCrawler]) knows its own crawls only.
 //  7. So do the learners: Q-learning of the index ([NewQWhittle]) and learned

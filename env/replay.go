@@ -70,6 +70,47 @@ func (rec *Recording) Epochs(o ReplayOptions) (int, error) {
 	return n, err
 }
 
+// Arrival is what a source publishes in one epoch.
+type Arrival struct {
+	Epoch    int
+	Interest float64 // of these items at the epoch's decision
+}
+
+// Arrivals returns what the part of a recording that o names brings: of each source the
+// epochs in which it publishes. Interest decays as o says; with Shows the items from before the
+// part arrive in epoch 0. Where a source Scrolls, or an item is too old to be shown, a crawl finds
+// less than this.
+func (rec *Recording) Arrivals(o ReplayOptions) ([][]Arrival, error) {
+	from, _, epochs, err := rec.bounds(o, cmp.Or(o.Part, PartMeasured))
+	if err != nil {
+		return nil, err
+	}
+	all, length := make([][]Arrival, len(rec.Names)), o.Epoch.Seconds()
+	for i := range all {
+		of, n := rec.Of(i), 0
+		for _, p := range of[max(0, before(of, from)-o.Shows):] {
+			published := float64(p.At)
+			n = max(n, int((published-from)/length)-1) // of the decision before, which rounding may have made late
+			for decisionAt(from, n, length) <= published {
+				n++
+			}
+			if n >= epochs {
+				break
+			}
+			x := p.Utility * math.Exp(-o.Decay/3600*(decisionAt(from, n, length)-published))
+			if k := len(all[i]) - 1; k >= 0 && all[i][k].Epoch == n {
+				all[i][k].Interest += x
+			} else {
+				all[i] = append(all[i], Arrival{n, x})
+			}
+		}
+	}
+	return all, nil
+}
+
+// decisionAt returns the Unix time of decision n of a part that begins at b.
+func decisionAt(b float64, n int, length float64) float64 { return b + float64(n+1)*length }
+
 // Fit reads the fitting part and returns the sources that it suggests: the
 // rate is the number of publications per epoch, the interest their mean
 // utility, the decay the given one per epoch. A source that publishes nothing
@@ -168,7 +209,7 @@ func NewReplay(rec *Recording, in Instance, o ReplayOptions) (*Replay, error) {
 func (w *Replay) Epochs() int { return w.epochs }
 
 // now returns the Unix time of the present decision.
-func (w *Replay) now() float64 { return w.begin + float64(w.view.Epoch+1)*w.length }
+func (w *Replay) now() float64 { return decisionAt(w.begin, w.view.Epoch, w.length) }
 
 // arrive brings the true state of all sources, if it is shown, to the present epoch.
 func (w *Replay) arrive() {

@@ -439,6 +439,44 @@ func TestReplayShows(t *testing.T) {
 	}
 }
 
+// Arrivals are what crawls of all sources in each epoch bring, but for what is negligible.
+func TestArrivals(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(header)
+	r := stream.New(5, stream.Test)
+	for at := int64(1000); at < 300_000; at += 150 * int64(r.ExpFloat64()*4) { // some at a decision
+		fmt.Fprintf(&b, "%s,%d,%v\n", []string{"a", "b", "c"}[r.Intn(3)], at, math.Floor(r.ExpFloat64()*50))
+	}
+	path := write(t, "r.csv", b.String())
+	for _, o := range []env.ReplayOptions{
+		{Part: env.PartWhole}, {Part: env.PartMeasured}, {Part: env.PartMeasured, Shows: 4}, {Part: env.PartFitting},
+	} {
+		o.Epoch, o.Decay, o.Budget = 20*time.Minute, .3, 3
+		w, _, err := openReplay(path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrivals := must(must(env.ReadRecording(context.Background(), path)).Arrivals(o))
+		for n := range w.Epochs() {
+			got := must(w.Step([]int{0, 1, 2}))
+			for i, c := range got {
+				var want float64
+				if of := arrivals[i]; len(of) > 0 && of[0].Epoch == n {
+					want, arrivals[i] = of[0].Interest, of[1:]
+				}
+				if math.Abs(c.Interest-want) > 1e-12*want {
+					t.Fatalf("%+v, epoch %d, source %d: %v arrives, a crawl brings %v", o, n, i, want, c.Interest)
+				}
+			}
+		}
+		for i, of := range arrivals {
+			if len(of) > 0 {
+				t.Errorf("%+v, source %d: %d arrivals after the last epoch", o, i, len(of))
+			}
+		}
+	}
+}
+
 // TestReplayScrolls: a source shows its last items only, also to the true state; a
 // crawl that finds nothing but new ones says so.
 func TestReplayScrolls(t *testing.T) {

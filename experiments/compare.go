@@ -111,7 +111,7 @@ func compared(contenders []Contender, g Group, level env.Level) result.Report {
 	one := g.Records[0]
 	rep := result.Report{
 		Instance: one.Instance, Knowledge: string(level), Budget: one.Run.Instance.Budget,
-		Steps: one.part(g.Learning).Epochs,
+		Steps: one.part(g.Learning).Epochs, Foresight: one.Fitted,
 	}
 	several := map[string]bool{} // instances: each compared under every seed, or each seed's own
 	for _, r := range g.Records {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ephemera/baselines"
+	"ephemera/baselines/index"
 	"ephemera/env"
 	"ephemera/experiments/result"
 	"ephemera/learner"
@@ -194,9 +195,8 @@ func TestCatalogueRuns(t *testing.T) {
 	}
 }
 
-// recorded is the scene of a recording of three sources, half of which is
-// measured: so many days and ten hours.
-func recorded(t *testing.T, days int) Scene {
+// recording returns a recording of three sources, twice as many days and 20 hours.
+func recording(t *testing.T, days int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "r.csv")
 	var b strings.Builder
@@ -208,12 +208,54 @@ func recorded(t *testing.T, days int) Scene {
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w := World{Trace: path, Epoch: "1h", Decay: .2, Split: .5}
+	return path
+}
+
+// recorded is the scene of a recording of three sources, half of which is
+// measured: so many days and ten hours.
+func recorded(t *testing.T, days int) Scene {
+	t.Helper()
+	w := World{Trace: recording(t, days), Epoch: "1h", Decay: .2, Split: .5}
 	scene, err := w.Open(context.Background(), env.Instance{Budget: 1}, env.LevelModel)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return scene
+}
+
+// The bound of a recording is of the epochs that are played. Here one source publishes in each
+// epoch, and who sees which one earns all of it. A run that is measured over two numbers of epochs
+// has no bound.
+func TestBoundOfARecording(t *testing.T) {
+	s := recorded(t, 3)
+	for _, x := range []struct {
+		name               string
+		epochs, evaluation int
+		least, most        float64 // share of the bound; 0 for none
+	}{
+		{"myopic", 0, 0, 1, 1}, {"myopic", 0, -1, 1, 1}, {"myopic", 5, 0, 1, 1}, {"myopic", 5, 5, 1, 1},
+		{"myopic", 5, 1 << 20, 0, 0}, {"whittle", 0, 5, 0, 0}, {"round-robin", 0, 0, .5, .999},
+	} {
+		play := Play{Entry: find(t, x.name)[0], Level: env.LevelObserved, Epochs: x.epochs, Evaluation: x.evaluation}
+		rec, err := s.Play(context.Background(), play)
+		if err != nil {
+			t.Fatal(err)
+		}
+		share := rec.Learning.OfBound.Value()
+		if rec.Bound.IsZero() != (x.most == 0) || x.most > 0 && !(share > x.least-1e-9 && share < x.most+1e-9) {
+			t.Errorf("%s in %d epochs and %d: %v of %v; want %v to %v",
+				x.name, x.epochs, x.evaluation, share, rec.Bound.Value(), x.least, x.most)
+		}
+	}
+	// In epochs of two hours two sources publish in each, so that decay and budget count.
+	w := World{Trace: recording(t, 3), Epoch: "2h", Decay: .2, Split: .25}
+	s = must(w.Open(context.Background(), env.Instance{Budget: 1}, env.LevelModel))
+	rec := must(env.ReadRecording(context.Background(), w.Trace))
+	arrivals := must(rec.Arrivals(env.ReplayOptions{Epoch: 2 * time.Hour, Decay: .2, Split: .25}))
+	want, _ := index.Foresight(arrivals, .4, []float64{1, 1, 1}, 1, s.Epochs)
+	if got := s.foresight(s.Epochs); got != want {
+		t.Errorf("in epochs of two hours the bound is %v, want %v", got, want)
+	}
 }
 
 // A constructor is given what the world is: its level and the law of its marks.
@@ -398,4 +440,11 @@ func TestShortBurst(t *testing.T) {
 	if _, err := w.Open(context.Background(), env.Instance{Budget: 1}, env.LevelOnline); err != nil {
 		t.Error(err)
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Of a regret of n^0.6 the fit finds the exponent, and the total is that of the
-// run.
+// run. A recording has no exponent: its bound is of all epochs.
 func TestRegret(t *testing.T) {
 	const epochs = 100_000
 	bound := 7.0
@@ -31,7 +31,10 @@ func TestRegret(t *testing.T) {
 	if got := r.RegretExponent(); math.Abs(got-.6) > 1e-6 {
 		t.Errorf("exponent %v, want 0.6", got)
 	}
-	r.Bound = result.Ratio{}
+	if r.Fitted = true; !math.IsNaN(r.RegretExponent()) {
+		t.Error("an exponent by the bound of all epochs of a recording")
+	}
+	r.Fitted, r.Bound = false, result.Ratio{}
 	if !math.IsNaN(r.Regret()) || !math.IsNaN(r.RegretExponent()) {
 		t.Error("a regret without a bound")
 	}

@@ -170,7 +170,7 @@ func (e *Engine) Recorded(ctx context.Context, c *Job, who string, learning, lea
 	if err != nil {
 		return nil, err
 	}
-	rec := c.Scene.record(c.Level, c.Steps)
+	rec := c.Scene.record(c.Level, c.Steps, c.Evaluation)
 	rec.Run = c.Run
 	rec.Run.Learner = map[string]any{"algorithm": who}
 	rec.Curve = slices.Clone(learning.curve)

@@ -19,7 +19,8 @@ type Record struct {
 	Instance string `json:"instance"` // its ID
 	// Policies that know the model were given one that was fitted on a recording.
 	Fitted bool `json:"fitted,omitempty"`
-	// Interest per epoch that no policy exceeds that keeps the budget, where one is known.
+	// Interest per epoch that no policy exceeds that keeps the budget, where one is known. Of a
+	// recording it holds for the epochs that were played, also for those who know what will come.
 	Bound result.Ratio `json:"bound,omitzero"`
 
 	Learning  Figures      `json:"learning"`             // of the learner while it learned, or of the policy
@@ -212,8 +213,12 @@ func (r *Record) Regret() float64 {
 
 // RegretExponent returns the power β of the fit of the regret up to epoch n by
 // c n^β, by least squares of the logarithms over the last two factors of ten of
-// the curve; NaN where no bound is known or less than nothing is lost.
+// the curve; NaN where no bound is known or less than nothing is lost, and of a
+// recording, whose bound is of all its epochs and not of those up to n.
 func (r *Record) RegretExponent() float64 {
+	if r.Fitted {
+		return math.NaN()
+	}
 	var regret, n, sx, sy, sxx, sxy float64
 	last := 0
 	for _, p := range r.Curve {

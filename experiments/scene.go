@@ -4,6 +4,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,9 @@ type Scene struct {
 	sum      []byte // of the file of the recording; nil of an instance
 	// relaxed keeps what Bound returns; nil keeps nothing.
 	relaxed func() (bound, price float64)
+	// foresight bounds what anybody earns per epoch in so many epochs, also who knows what will be
+	// published; nil where nobody does.
+	foresight func(epochs int) float64
 }
 
 // Bound returns the relaxed optimum of the instance, interest per epoch, and its λ*,
@@ -135,7 +139,7 @@ type Play struct {
 //
 // It ends with the context's error when that is done, between two epochs.
 func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
-	rec := s.record(p.Level, p.Epochs)
+	rec := s.record(p.Level, p.Epochs, p.Evaluation)
 	rec.Run.Steps, rec.Run.Evaluation, rec.Run.Seed = p.Epochs, p.Evaluation, p.Seed
 	rec.Run.Instance.Name, rec.Run.Instance.Budget = s.Instance.ID, s.Instance.Budget
 	rec.Run.Learner = map[string]any{"algorithm": p.Entry.Name}
@@ -177,15 +181,21 @@ func (s Scene) Play(ctx context.Context, p Play) (*Record, error) {
 	return rec, nil
 }
 
-// record opens the record of a run that lasts so many epochs, 0 for all of the scene's.
-func (s Scene) record(level env.Level, epochs int) *Record {
+// record opens the record of a run that lasts so many epochs, 0 for all of the scene's, with an
+// evaluation as [Play] has it. The bound of a recording is that of the epochs that are played: a run
+// whose evaluation has others has none.
+func (s Scene) record(level env.Level, epochs, evaluation int) *Record {
 	rec := &Record{Instance: s.Instance.ID, Fitted: s.Epochs > 0}
-	if s.Bounded(level) {
+	epochs = s.Limit(epochs)
+	switch {
+	case s.Bounded(level):
 		bound, _ := s.Bound()
 		rec.Bound = result.RatioOf(bound)
+	case s.foresight != nil && (evaluation < 0 || s.Limit(cmp.Or(evaluation, epochs)) == epochs):
+		rec.Bound = result.RatioOf(s.foresight(epochs))
 	}
 	for _, change := range s.Instance.Changes {
-		if change.At < s.Limit(epochs) {
+		if change.At < epochs {
 			rec.Changes = append(rec.Changes, change.At)
 		}
 	}

@@ -10,9 +10,11 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"ephemera/baselines/index"
 	"ephemera/env"
 )
 
@@ -171,6 +173,17 @@ func (w World) recorded(ctx context.Context, budget float64, level env.Level) (s
 		o := o
 		o.Items, o.State, o.Overrun = level == env.LevelOnline || late > 0, level == env.LevelObserved, overrun
 		return env.NewReplay(rec, in, o)
+	}
+	bounds := new(cache[float64])
+	s.foresight = func(epochs int) float64 {
+		bound, _ := bounds.get(strconv.Itoa(epochs), func() (bound float64, err error) {
+			arrivals, err := rec.Arrivals(o)
+			if err == nil {
+				bound, _ = index.Foresight(arrivals, w.Decay*o.Epoch.Hours(), in.Terms().Costs, in.Budget, epochs)
+			}
+			return bound, err // there was none when the epochs were counted
+		})
+		return bound
 	}
 	return s, nil
 }

@@ -9,6 +9,8 @@
 //     the Lagrangian index.
 //  4. [Relax] is the relaxed problem of all sources in whole epochs, and the
 //     upper bound on every policy, [Bound].
+//  5. [Foresight] is the same bound where what sources publish is known, as in a
+//     recording.
 //
 // All but the states are of the harvest curve, [env.Source.Harvest]. What holds
 // under the papers' mean dynamics with windows is that of

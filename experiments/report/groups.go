@@ -64,7 +64,8 @@ func learning(groups []group) Section {
 	crawls = drawCurves(crawls, groups, func(r *experiments.Record, k int) float64 { return r.Curve[k].Crawls })
 	against := "the bound"
 	for _, g := range groups {
-		if slices.ContainsFunc(g.records, func(r *experiments.Record) bool { return r.Bound.IsZero() }) {
+		// The bound of a recording is of all its epochs, and not of the first of them.
+		if slices.ContainsFunc(g.records, func(r *experiments.Record) bool { return r.Bound.IsZero() || r.Fitted }) {
 			against = "exact Whittle"
 		}
 	}

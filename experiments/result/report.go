@@ -25,6 +25,9 @@ type Report struct {
 	Bound     Ratio   `json:"bound"`     // interest per epoch that no policy exceeds, where one is known
 	Results   []Row   `json:"results"`
 
+	// Foresight says that the bound holds for those, too, who know what will be published.
+	Foresight bool `json:"-"`
+
 	// Speed is how many epochs the learner learned from in a second, 0 where that was
 	// not measured now.
 	Speed float64 `json:"-"`
@@ -143,9 +146,12 @@ func (r *Report) Sentence() string {
 		r.Knowledge, r.Budget, plain.Count(r.Steps, "epoch"), plain.Count(r.Seeds, "seed"), r.Seed)
 	if !r.Bound.IsZero() {
 		line += "; in the mean no policy that keeps the budget earns more than " + r.Bound.Text(Figure) + " per epoch"
-		if r.Bound.Value() < 0 { // a cost, to which the beginning adds little
+		switch {
+		case r.Foresight:
+			line += ", also one that knows what will be published"
+		case r.Bound.Value() < 0: // a cost, to which the beginning adds little
 			line += " in the long run; a short run, in which nothing waits at first, costs less"
-		} else {
+		default:
 			line += ", but where content is drawn at random a run may by chance"
 		}
 	}

@@ -97,18 +97,21 @@ func TestPercentOf(t *testing.T) {
 }
 
 // The bound is of the mean: a run of drawn content may earn more. One of costs is of the long
-// run: nothing waits at the beginning.
+// run: nothing waits at the beginning. That of a recording holds for those with foresight, too.
 func TestSentence(t *testing.T) {
 	r := sample()
 	for _, tt := range []struct {
-		bound Ratio
-		want  string
+		bound     Ratio
+		foresight bool
+		want      string
 	}{
-		{RatioOf(200), "earns more than 200.00 per epoch, but where content is drawn at random a run may by chance."},
-		{RatioOf(-200), "earns more than -200.00 per epoch in the long run; " +
+		{RatioOf(200), true, "earns more than 200.00 per epoch, also one that knows what will be published."},
+		{RatioOf(200), false, "earns more than 200.00 per epoch, " +
+			"but where content is drawn at random a run may by chance."},
+		{RatioOf(-200), false, "earns more than -200.00 per epoch in the long run; " +
 			"a short run, in which nothing waits at first, costs less."},
 	} {
-		r.Bound = tt.bound
+		r.Bound, r.Foresight = tt.bound, tt.foresight
 		if s := r.Sentence(); !strings.HasSuffix(s, "; in the mean no policy that keeps the budget "+tt.want) {
 			t.Error(s)
 		}

@@ -280,6 +280,7 @@ func TestNotes(t *testing.T) {
 		{"-steps 50 -instance pages:6", "Instance pages/6/1, learner forecast,"}, // in world pages
 		{"-trace " + recording, "Whittle has parameters that were fitted"},
 		{"-trace " + recording, "budget 1,"},
+		{"-trace " + recording, " per epoch, also one that knows what will be published."},
 		{"-trace " + recording + " -feedback late:24h", "becomes known 24h after its publication"},
 		{"-steps 50 -instance lognormal:6 -seed 3", "budget 1,"},
 	} {
