@@ -6,7 +6,8 @@ plays every policy below in all tasks of its track under the first test seeds, a
 and writes leaderboard.json and the tables of README.md. Rows of the file stay whose code has not changed
 since their commit (that of worlds, account and their own policy, not that of other learners), or has changed without a
 difference: a short run under the first seed earns in each task what it earned then. Runs are kept in a directory by the
-commit of the code that was played, so that the same command goes on after an interruption. Rows of methods that are
+commit of the code that was played, so that the same command goes on after an interruption. What could be earned in the
+recordings is found anew each time. Rows of methods that are
 trained before come from files in rows/, as ``python -m ephemera.benchmark --format json`` prints them, and from nowhere
 else.
 """
@@ -77,6 +78,12 @@ OWN = {
     "product": [*LOOP, "python/peers/product.py"],
 }
 """What only the rows of one policy depend on; those of baselines have all they need in PLAYED."""
+FORESIGHT = "bound with foresight"
+BEYOND = {  # what could be earned in a recording, with what one has to know for it
+    FORESIGHT: "what will be published",
+    "myopic": "what waits at all sources now",
+    "forecast, a second time": "what it learned from the same half before",
+}
 ROOM = 2  # points below full knowledge that a task leaves where it is not solved
 NAIVE = ("round-robin", "in-turn")
 UNTRAINED = ("nutch", "stormcrawler", "miniflux", "commafeed", "myopic", *NAIVE)  # of what is seen nothing is fitted
@@ -165,6 +172,20 @@ def rows(
     return made
 
 
+def beyond(recordings: Path) -> dict[str, dict[str, float]]:
+    """Return, by recording, what those of BEYOND earn there, as shares of exact Whittle with mean rates."""
+    found = {}
+    for t in RECORDINGS:
+        world = ephemera.task(t, trace=str(recordings / ephemera.tasks.RECORDINGS[t]), window=None)
+        learner, sees = (
+            ephemera.benchmark_run(name, world, ephemera.TEST_SEEDS[0], track=track, steps=None)
+            for name, track in (("forecast", "items"), ("myopic", "state"))
+        )
+        earned = learner["bound"], sees["learning"]["reward"], learner["learned"]["reward"]
+        found[t] = {who: x / learner["learning"]["whittle"] for who, x in zip(BEYOND, earned, strict=True)}
+    return found
+
+
 def sent(file: Path) -> dict[str, Any]:
     """Return the row of a file of rows/, with what it may leave out, or raise."""
     row: dict[str, Any] = json.loads(file.read_text("utf-8"))
@@ -200,9 +221,9 @@ def added(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(whole, key=lambda r: (order.index(r["track"]), -r["mean"]["share"]))
 
 
-def table(made: list[dict[str, Any]]) -> str:
+def table(found: dict[str, Any]) -> str:
     """Return the tables of the page, one for each track: a share with its interval for each task."""
-    parts = []
+    made, parts = found["rows"], []
     for track in dict.fromkeys(r["track"] for r in made):
         of = [r for r in made if r["track"] == track]
         tasks = list(dict.fromkeys(t for r in of for t in r["tasks"]))
@@ -217,19 +238,24 @@ def table(made: list[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
-def recorded(made: list[dict[str, Any]]) -> str:
-    """Return the table of the recordings, which are played once."""
+def recorded(found: dict[str, Any]) -> str:
+    """Return the tables of the recordings, which are played once: what is earned, and what could be."""
+    made = found["rows"]
     lines = ["| policy | track | " + " | ".join(RECORDINGS) + " |", "|---|---|" + "--:|" * len(RECORDINGS)]
     for r in made:
         if of := r.get("recordings"):
             lines.append(f"| {r['policy']} | {r['track']} | " + " | ".join(cell(of[t]) for t in RECORDINGS) + " |")
+    lines += ["", "| who | knows | " + " | ".join(RECORDINGS) + " |", "|---|---|" + "--:|" * len(RECORDINGS)]
+    for who, knows in BEYOND.items():
+        shares = [f"{100 * found['recordings'][t][who]:.1f}" for t in RECORDINGS]
+        lines.append(f"| {who} | {knows} | " + " | ".join(shares) + " |")
     return "\n".join(lines) + "\n"
 
 
-def tasks(made: list[dict[str, Any]]) -> str:
+def tasks(found: dict[str, Any]) -> str:
     """Return the table of all tasks: who earns what, which tasks leave room, and whom they tell apart."""
     earned: dict[str, dict[str, dict[str, tuple[str, dict[str, Any]]]]] = {}  # by task, track and policy
-    for r in made:
+    for r in found["rows"]:
         for t, e in (r["tasks"] | r.get("recordings", {})).items():
             earned.setdefault(t, {}).setdefault(r["track"], {})[r["policy"]] = e
     head = [
@@ -258,16 +284,19 @@ def tasks(made: list[dict[str, Any]]) -> str:
         learners = {track: ps for track, ps in learners.items() if ps}
         best = {track: max(e["share"] for e in ps.values()) for track, ps in learners.items()}
         spread = 100 * (max([known[0], *best.values()]) - naive[0])
+        most = ""
+        if t in found["recordings"]:
+            known, most = (found["recordings"][t][FORESIGHT], FORESIGHT, ""), " at most"
         room = {track: 100 * (known[0] - share) for track, share in best.items()}
         if spread < 10:
             small.append(t)
         for track, left in room.items():
-            left_in.setdefault(track, {True: [], False: []})[left >= ROOM].append(f"{t} {left:.1f}")
+            left_in.setdefault(track, {True: [], False: []})[left >= ROOM].append(f"{t} {left:.1f}{most}")
         cells = [
             t, f"{100 * naive[0]:.1f}", f"{plain[1]} {100 * plain[0]:.1f}",
             "; ".join(f"{track}: {ranked(ps)}" for track, ps in learners.items()),
             f"{known[1]} {100 * known[0]:.1f}", f"{spread:.1f}",
-            ", ".join(f"{track} {left:.1f}" for track, left in room.items()),
+            ", ".join(f"{track} {left:.1f}{most}" for track, left in room.items()),
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", f"| track | leave {ROOM} points or more | solved: leave less |", "|---|---|---|"]
@@ -297,11 +326,11 @@ TABLES = {
 }
 
 
-def page(text: str, made: list[dict[str, Any]]) -> str:
-    """Return the page with its tables made anew."""
+def page(text: str, found: dict[str, Any]) -> str:
+    """Return the page with its tables made anew, of what the file holds."""
     for begin, of in TABLES.items():
         head, rest = text.split(begin)
-        text = head + begin + of(made) + rest[rest.index("<!-- end of table -->") :]
+        text = head + begin + of(found) + rest[rest.index("<!-- end of table -->") :]
     return text
 
 
@@ -326,10 +355,16 @@ def main() -> int:
     a = p.parse_args()
     if not a.table and a.trace is None:
         p.error("--trace is needed: the directory of the recordings")
-    before = json.loads(a.out.read_text("utf-8"))["rows"] if a.out.exists() else []
+    before = json.loads(a.out.read_text("utf-8")) if a.out.exists() else {"rows": []}
     try:
         added([])  # wrong rows are named before anything is played
-        made = added(before if a.table else rows(a.kept, a.processes, a.trace, before, a.again))
+        made = before["rows"] if a.table else rows(a.kept, a.processes, a.trace, before["rows"], a.again)
+        found = {
+            "format": 2,
+            "seeds": SEEDS,
+            "recordings": before["recordings"] if a.table else beyond(a.trace),
+            "rows": added(made),
+        }
     except KeyboardInterrupt:
         print(f"\n{p.prog}: interrupted; the same command goes on with {a.kept}", file=sys.stderr)
         return 130  # as the other commands do
@@ -338,11 +373,11 @@ def main() -> int:
             raise
         print(f"{p.prog}: {e}", file=sys.stderr)
         return 2
-    text = json.dumps({"format": 2, "seeds": SEEDS, "rows": made}, indent=1) + "\n"
+    text = json.dumps(found, indent=1) + "\n"
     whole = {a.out: text}
     if a.out == FILE:
         readme = HERE / "README.md"
-        whole[readme] = page(readme.read_text("utf-8"), made)
+        whole[readme] = page(readme.read_text("utf-8"), found)
     for file, words in whole.items():
         file.with_suffix(".part").write_text(words, "utf-8")
     for file in whole:  # all of them can be made

@@ -127,6 +127,9 @@ def test_replay(tmp_path):
         assert reward == info["interest"].sum()
         steps += 1
     assert steps == 49  # the whole epochs of the second half
+    how = {"world": "replay", "trace": str(path), "knowledge": "observed", "steps": None, "seeds": 1}
+    report = ephemera.compare(["myopic", lambda view: view.state], **how).report
+    assert report["bound"] > 0 and [row["of_bound"] for row in report["results"]] == pytest.approx([1, 1])
 
 
 def test_arrays_that_were_handed_out_stay():

@@ -31,7 +31,7 @@ def test_the_page_is_what_the_file_says(make):
     """Nothing is entered by hand, and rows of others are in the file as they were sent."""
     found = json.loads(make.FILE.read_text("utf-8"))
     text = (ROOM / "README.md").read_text("utf-8")
-    assert make.page(text, found["rows"]) == text
+    assert make.page(text, found) == text
     assert make.added(found["rows"]) == found["rows"]
     played = {(track, name) for track, names in make.POLICIES.items() for name in names}
     assert played <= {(r["track"], r["policy"]) for r in found["rows"]}
@@ -132,9 +132,13 @@ def test_made_again_after_interruptions(make, tmp_path, monkeypatch, capsys):
     assert {kind for kind, _ in asked[9:]} == {make.PYTHON["wiql"]}
     runs = [len(list((tmp_path / kept).rglob("runs/*.json"))) for kept in "ab"]
     assert runs[0] == runs[1] > len(before)  # none was played twice
-    found = json.loads((tmp_path / "a.json").read_text())["rows"]
-    assert {r["policy"] for r in found} >= {"salmut", "wiql", "round-robin"}
-    assert list(next(r for r in found if r["policy"] == "wiql")["recordings"]) == make.RECORDINGS
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert {r["policy"] for r in found["rows"]} >= {"salmut", "wiql", "round-robin"}
+    of = next(r for r in found["rows"] if r["policy"] == "wiql")["recordings"]
+    assert list(of) == list(found["recordings"]) == make.RECORDINGS
+    for t, most in found["recordings"].items():  # with foresight, with a view of what waits, and by learning
+        bound, sees, again = most.values()
+        assert bound + 1e-9 > sees > max(again, of[t]["share"])
     (tmp_path / "trace_hn.csv.gz").unlink()
     assert made("c.json", 1, "a") == 2 and not (tmp_path / "c.json").exists()
     assert "which has no trace_hn.csv.gz; needed is the directory of the recordings" in capsys.readouterr().err
