@@ -38,6 +38,7 @@ except ImportError:  # learners can be measured without
     ActorCriticPolicy = BaseCallback = VecEnv = object
 
 HERE = Path(__file__).parent
+FIRST = 100_000  # trainings whose worlds are apart take theirs, as many as they have, from this seed on
 TEST, LEARN = 1001, 10_000  # first seed of the worlds of the test, epochs of the learners
 EPISODE, TRAIN = 1000, 200  # epochs of an episode of the test and of training
 EPOCHS = 200_000  # for which the deep agents are trained where all seeds have one instance
@@ -52,6 +53,7 @@ LONG = {  # where another instance is drawn at each reset, and on the recording
 TENTHS = 10  # parts of a training curve
 HELD, WORLDS = 3001, 50  # first seed and number of the worlds that show whether the last tenths brought anything
 FLAT = 1.0  # points of the bound: a training is flat when each of its last two tenths brought less, with 95 %
+GAINS = 0.01, 1.0  # of the first weights of shared PPO's last layers, as in Stable-Baselines3's own policies
 CHECK = 300  # epochs of a run that shows whether a world and a learner are those of the file
 REGRET = {"instance": "wide:10", "budget": 1, "knowledge": "online"}
 TASKS = [name for name in ephemera.TASKS if name.endswith("-v1")]  # benchmark/ has the others
@@ -65,26 +67,36 @@ def shared() -> Any:
     class Network(nn.Module):
         def __init__(self, sources: int, width: int, hidden: int = 64) -> None:
             super().__init__()
-            self.sources = sources
+            self.sources, self.hidden = sources, hidden
             self.source = nn.Sequential(nn.Linear(width // sources, hidden), nn.Tanh())
-            self.actor = nn.Sequential(nn.Linear(2 * hidden, hidden), nn.Tanh(), nn.Linear(hidden, 1))
+            self.both = nn.Linear(2 * hidden, hidden)  # of a source, and of the mean over all
+            self.actor = nn.Sequential(nn.Tanh(), nn.Linear(hidden, 1))
             self.critic = nn.Sequential(nn.Linear(hidden, hidden), nn.Tanh(), nn.Linear(hidden, 1))
             self.latent_dim_pi, self.latent_dim_vf = sources, 1
 
         def forward(self, seen: Any) -> Any:
-            return self.forward_actor(seen), self.forward_critic(seen)
+            each = self.each(seen)
+            return self.scores(each), self.critic(each.mean(1))
 
         def each(self, seen: Any) -> Any:
-            return self.source(seen.unflatten(1, (-1, self.sources)).transpose(1, 2))
+            return self.source(seen.unflatten(1, (-1, self.sources)).transpose(1, 2).contiguous())
+
+        def scores(self, each: Any) -> Any:
+            own, mean = self.both.weight.split(self.hidden, 1)  # the part of the mean is computed once for all sources
+            part = nn.functional.linear(each.mean(1, keepdim=True), mean, self.both.bias)
+            return self.actor(nn.functional.linear(each, own) + part).squeeze(2)
 
         def forward_actor(self, seen: Any) -> Any:
-            each = self.each(seen)
-            return self.actor(torch.cat([each, each.mean(1, keepdim=True).expand_as(each)], 2)).squeeze(2)
+            return self.scores(self.each(seen))
 
         def forward_critic(self, seen: Any) -> Any:
             return self.critic(self.each(seen).mean(1))
 
     class Policy(ActorCriticPolicy):
+        def __init__(self, *args: Any, gains: tuple[float, float] | None = None, **kwargs: Any) -> None:
+            self.gains = gains  # None for that of hidden layers
+            super().__init__(*args, **kwargs)
+
         def _build_mlp_extractor(self) -> None:
             space = self.action_space
             self.mlp_extractor = Network(int(getattr(space, "n", 0) or space.shape[0]), self.features_dim)
@@ -92,6 +104,9 @@ def shared() -> Any:
         def _build(self, rate: Any) -> None:
             super()._build(rate)
             self.action_net = self.value_net = nn.Identity()  # the network's last layers stand for them
+            if self.gains is not None:
+                for layers, gain in zip((self.mlp_extractor.actor, self.mlp_extractor.critic), self.gains, strict=True):
+                    nn.init.orthogonal_(layers[-1].weight, gain)
             self.optimizer = self.optimizer_class(self.parameters(), lr=rate(1), **self.optimizer_kwargs)
 
     return Policy
@@ -111,13 +126,14 @@ def settings(task: dict[str, Any]) -> dict[str, tuple[Any, int, dict[str, Any]]]
     critic = {"gamma": 0.95, "gae_lambda": 0.9, "ent_coef": 0.003, "learning_rate": linear(2e-3)}
     short = critic | {"n_steps": 16, "batch_size": 512, "n_epochs": 6}
     long = critic | {"n_steps": 64, "batch_size": 512, "n_epochs": 10}
+    scores = task.get("budget", 1) != 1  # which are cut at 1: of one crawl the mean of all makes no difference
     if redrawn(task) or recorded(task):  # with a memory of the latest epochs alone DQN gets worse again
         replay = {"learning_rate": linear(3e-4), "batch_size": 512, "buffer_size": 1_000_000}
     else:
         replay = {"learning_rate": linear(1e-3), "batch_size": 256, "buffer_size": 100_000}
     return {
         "PPO": (PPO, 128, (long if redrawn(task) else short) | net),
-        "shared PPO": (PPO, 128, short | {"policy_kwargs": {}}),
+        "shared PPO": (PPO, 128, short | {"policy_kwargs": {"gains": GAINS} if scores else {}}),
         "A2C": (A2C, 32, {"n_steps": 8} | critic | net),
         "DQN": (
             DQN,
@@ -133,7 +149,8 @@ def settings(task: dict[str, Any]) -> dict[str, tuple[Any, int, dict[str, Any]]]
 class Worlds(VecEnv):
     """Worlds of a task as Stable-Baselines3 wants them; rewards are centred, as average reward wants it."""
 
-    def __init__(self, worlds: int, episode: int, keywords: dict[str, Any]) -> None:
+    def __init__(self, worlds: int, episode: int, keywords: dict[str, Any], apart: bool = False) -> None:
+        self.apart = apart  # from the worlds of all other seeds
         self.env = ephemera.CrawlVectorEnv(worlds, max_episode_steps=episode, autoreset_mode="SameStep", **keywords)
         self.episode = episode
         self.earned: list[float] = []  # mean over the worlds by step, as a share of the bound
@@ -141,7 +158,7 @@ class Worlds(VecEnv):
 
     def reset(self) -> Any:
         seed = next((s for s in self._seeds if s is not None), None)
-        seen, _ = self.env.reset(seed=seed)
+        seen, _ = self.env.reset(seed=FIRST + seed * self.num_envs if self.apart and seed is not None else seed)
         if seed is not None:
             self.env.action_space.seed(seed)
         self._reset_seeds()
@@ -190,6 +207,11 @@ def recorded(task: dict[str, Any]) -> bool:
 def redrawn(task: dict[str, Any]) -> bool:
     """Whether a reset draws the sources anew, and an agent sees its crawls alone."""
     return "instance" in task and task["instance"] != "paper" and task["knowledge"] == "online"
+
+
+def apart(name: str, task: dict[str, Any]) -> bool:
+    """Whether the trainings of an agent's seeds share no world; the others were made before any did."""
+    return (name == "shared PPO" and action(task) == "scores") or (name == "DQN" and recorded(task))
 
 
 def tested(task: dict[str, Any]) -> tuple[dict[str, Any], int, int | None]:
@@ -253,7 +275,7 @@ class Held(BaseCallback):
 def deep(name: str, task: dict[str, Any], seed: int, epochs: int, whittle: list[float]) -> dict[str, Any]:
     """Train an agent and measure it."""
     kind, worlds, how = settings(task)[name]
-    env = Worlds(worlds, TRAIN, {**task, "action": action(task)})
+    env = Worlds(worlds, TRAIN, {**task, "action": action(task)}, apart(name, task))
     began = time.process_time()
     policy = shared() if name == "shared PPO" else "MlpPolicy"
     plays = PLAY[:1] if kind is DQN else PLAY  # DQN draws to explore alone
@@ -303,6 +325,8 @@ def deep_made(name: str, world: dict[str, Any], epochs: int) -> dict[str, Any]:
     how = {k: f"linear({v(1)})" if callable(v) else v for k, v in how.items()}
     versions = {"stable_baselines3": stable_baselines3.__version__, "torch": torch.__version__.split("+")[0]}
     how = {"algorithm": kind.__name__, "worlds": worlds, "episode": TRAIN, "play": PLAY, **how, **versions}
+    if apart(name, world):
+        how["first"] = f"{FIRST} + {worlds} seed"  # of the worlds of a training
     return made(epochs, how, shown(world))
 
 

@@ -122,6 +122,49 @@ def test_peers(tmp_path, script, algorithm):
     assert len(said.splitlines()) == 2 and agents[algorithm]["made"]["epochs"] == 3000
 
 
+def test_shared_ppo_begins_near_a_neutral_policy():
+    """Its first scores lie within the bounds at which they are cut, so that an order of sources can be learned."""
+    module = peers()
+    task = ephemera.task("Mixed20-v1")
+    kind, _, how = module.settings(task)["shared PPO"]
+    env = module.Worlds(8, 200, {**task, "action": "scores"})
+    policy = kind(module.shared(), env, seed=1, device="cpu", **how | {"batch_size": 128}).policy
+    seen = torch.as_tensor(env.reset())
+    with torch.no_grad():
+        scores, worth = policy.mlp_extractor(seen)
+        np.testing.assert_allclose(scores, policy.mlp_extractor.forward_actor(seen), 1e-4, 1e-6)
+        np.testing.assert_allclose(worth, policy.mlp_extractor.forward_critic(seen), 1e-4, 1e-6)
+    env.close()
+    assert scores.shape == (8, 20) and worth.shape == (8, 1)
+    assert scores.std() > 0 and scores.abs().max() < 0.1
+
+
+def test_trainings_of_two_seeds_share_no_world(monkeypatch):
+    """Where they are apart, each seed has worlds of its own, and none is one of the test."""
+    module = peers()
+    task = ephemera.task("Mixed20-v1")
+    begun = []
+    reset = ephemera.CrawlVectorEnv.reset
+
+    def keep(env, **how):
+        seen, info = reset(env, **how)
+        if how.get("seed") is not None:
+            begun.append(set(info["seed"].tolist()))
+        return seen, info
+
+    monkeypatch.setattr(ephemera.CrawlVectorEnv, "reset", keep)
+    for apart in (module.apart("shared PPO", task), module.apart("PPO", task)):
+        for seed in (1, 2):
+            env = module.Worlds(16, 200, {**task, "action": "scores"}, apart)
+            env.seed(seed)
+            env.reset()
+            env.close()
+    one, two, *near = begun
+    assert len(one | two) == 32 and len(near[0] & near[1]) == 15
+    tests = {module.TEST + k for k in range(10)} | {module.HELD + k for k in range(module.WORLDS)}
+    assert not tests & (one | two)
+
+
 def test_rows_of_peers(tmp_path, script):
     """The script of the tasks keeps its rows, and makes those again that were made in another way."""
     out = tmp_path / "tasks.json"
