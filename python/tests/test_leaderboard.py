@@ -76,7 +76,7 @@ def test_rows_of_others(make, tmp_path, monkeypatch, capsys):
     file = tmp_path / "rows" / "mine.json"
     for wrong, words in (
         (row, "mine.json lacks training_epochs; needed are the epochs"),
-        (row | {"training_epochs": 0, "seeds": 3}, "has 3 seeds and 750 epochs; needed are 5 seeds"),
+        (row | {"training_epochs": 0, "seeds": 3}, "has 3 seeds and 300 epochs; needed are 5 seeds"),
         (row | {"training_epochs": 0, "track": "all"}, "has the track all"),
         ({k: v for k, v in row.items() if k != "mean"}, "mine.json lacks mean"),
     ):
@@ -246,7 +246,7 @@ def test_own_rows_next_to_published_ones():
         ),
         (lambda: ephemera.leaderboard(track="harvest", tasks="Tight20-v2"), "tasks is 'Tight20-v2'; needed is a list"),
         (lambda: ephemera.leaderboard(mine, track="age"), "mine is of track harvest; allowed is 'age'"),
-        (lambda: ephemera.leaderboard(short), "lspe was played for 100 epochs in all; needed are 350"),
+        (lambda: ephemera.leaderboard(short), "lspe was played for 100 epochs in all; needed are 260"),
         (lambda: ephemera.leaderboard(recorded), "lspe was played with steps=50; needed is a row without"),
         (lambda: ephemera.leaderboard(mine, policies=["forecast"]), "no published row of forecast; there are lspe"),
         (lambda: ephemera.leaderboard(mine, tasks=["StateDrift20-v2"]), "no row has StateDrift20-v2; there are Tight"),

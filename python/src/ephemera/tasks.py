@@ -37,7 +37,7 @@ given as ``trace``; ``window=None`` plays the part that is held out. Tasks of ve
 single items are seen; those of version 2 leave room below what full knowledge earns."""
 
 EPOCHS: dict[str, int] = {
-    "Quiet50-v2": 500, "Spare20-v2": 150, "Tight20-v2": 200, "Mixture50-v2": 1000, "Hump50-v2": 1000,
+    "Quiet50-v2": 500, "Spare20-v2": 60, "Tight20-v2": 200, "Mixture50-v2": 1000, "Hump50-v2": 1000,
     "Large500-v2": 1000, "Drift50-v2": 10_000, "Hosts50-v2": 1000, "StateDrift20-v2": 10_000,
     "Pages200-v2": 1000, "PagesCorrelated200-v2": 1000, "PagesPinged200-v2": 1000,
 }  # fmt: skip
