@@ -217,9 +217,9 @@ def test_own_rows_next_to_published_ones():
         ephemera.benchmark(policy, "harvest", tasks=tasks, seeds=seeds, name=name)
         for policy, seeds, name in (("lspe", 5, "mine"), (lambda view: view.age * 1.0, 2, "turn"))
     )
-    board = ephemera.leaderboard(turn, json.loads(json.dumps(mine.row)), policies=["lspe", "salmut"])
+    board = ephemera.leaderboard(turn, json.loads(json.dumps(mine.row)), policies=["lspe", "wiql"])
     names = [r["policy"] for r in board.rows]
-    assert set(names[:2]) == {"lspe", "mine"} and names[2:] == ["salmut", "turn"] and board.tasks == tasks
+    assert set(names[:2]) == {"lspe", "mine"} and names[2:] == ["wiql", "turn"] and board.tasks == tasks
     of = dict(zip(names, board._cells(), strict=True))
     lspe = next(r for r in board.rows if r["policy"] == "lspe")["tasks"]
     shown = [f"{100 * (e := lspe[t])['share']:.1f} ± {50 * (e['hi'] - e['lo']):.1f}" for t in tasks]
