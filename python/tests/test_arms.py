@@ -37,6 +37,25 @@ def test_arms_are_those_of_the_environment(arms):
         np.testing.assert_allclose(rewards[0], [s[1] for s in steps], rtol=1e-5)
 
 
+def test_arms_are_those_before_the_first_change(arms):
+    """Without the changes of an instance, states are what they are with them in an episode's epochs."""
+    instance, how = "drift:4:1", {"knowledge": "observed"}
+    first = ephemera.load_instance(instance).changes[0].at
+    assert first > max(arms.NEURWIN["horizon"], arms.DEEPTOP["horizon"])
+    many = arms.Arms(instance, 2, **how)
+    whole = ephemera.CrawlVectorEnv(
+        2, instance=instance, budget=float(many.costs.sum()), action="set", scaled=False, max_episode_steps=-1, **how
+    )
+    states, seen = many.reset(3), whole.reset(seed=3)[0]
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        np.testing.assert_allclose(states * many.ceilings, seen[:, :4])
+        crawl = random.random((2, 4)) < 0.1
+        states, _ = many.step(crawl, 0.0)
+        seen = whole.step(crawl.astype(np.int8))[0]
+    whole.close()
+
+
 BRIEFLY = {"neurwin": {"episodes": 600}, "deeptop": {"epochs": 3000, "hidden": (32, 32)}}
 
 
@@ -54,6 +73,15 @@ def test_the_index_rises_in_age(arms, name):
     assert (np.diff(learned[:-1], axis=0) > 0).all(), learned  # the last two states are almost one
     exact = np.stack([ephemera.index("paper", s * ceilings) for s in states]) / ceilings
     assert np.abs(learned - exact).mean() < 0.25, (learned, exact)
+
+
+def test_gain_of_the_last_quarter(arms):
+    """A training that rises gains, and one that moves up and down between two levels does not."""
+    seeds, checks = np.arange(5)[:, None], np.arange(12)
+    rising = arms.gained(0.9 + 0.001 * checks + 0.01 * seeds)
+    assert rising == {"value": 0.003, "lo": 0.003, "hi": 0.003}
+    noisy = arms.gained(0.9 + 0.02 * (-1.0) ** (checks + seeds))
+    assert noisy["lo"] < noisy["value"] < noisy["hi"] and abs(noisy["value"]) < 0.01
 
 
 def test_two_that_train_the_same_at_once(arms, tmp_path, monkeypatch):
