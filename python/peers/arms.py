@@ -35,10 +35,10 @@ TASKS = ("StateDrift20-v2", "Observed-v1")
 SEEDS = 5
 HIDDEN_SEEDS = {seed % 1_000_003: seed for seed in ephemera.TEST_SEEDS}  # what begin() is given for each of them
 FIRST = 20_000  # of the seeds of worlds that are trained in
-CHECKS = 8  # points of a training curve
+CHECKS = 16  # points of a training curve
 
 NEURWIN: dict[str, Any] = {
-    "hidden": (16, 32), "rate": 1e-3, "batch": 5, "horizon": 300, "discount": 0.99, "episodes": 3000, "slope": 5.0,
+    "hidden": (16, 32), "rate": 1e-3, "batch": 5, "horizon": 300, "discount": 0.99, "episodes": 7500, "slope": 5.0,
     "states": 20.0, "rewards": 10.0,
 }  # fmt: skip
 """Of the recovering bandits of the paper, whose states are 1 to 20 and whose greatest reward is 10: here u*. The
