@@ -211,7 +211,7 @@ def redrawn(task: dict[str, Any]) -> bool:
 
 def apart(name: str, task: dict[str, Any]) -> bool:
     """Whether the trainings of an agent's seeds share no world; the others were made before any did."""
-    return (name == "shared PPO" and action(task) == "scores") or (name == "DQN" and recorded(task))
+    return name == "shared PPO" and action(task) == "scores"
 
 
 def tested(task: dict[str, Any]) -> tuple[dict[str, Any], int, int | None]:
